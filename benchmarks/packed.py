@@ -28,7 +28,7 @@ from dragoman.models.torch.model import pick_device
 from dragoman.models.unified.model import CandidatePassage, Judging, TreeShape, TurnTokens
 from dragoman.models.unified.token_spelling import spell
 from dragoman.models.unified.token_tree import laid_out
-from dragoman.models.unified.torch_model import Opened, TorchUnified
+from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
 from dragoman.models.unified.turn_trees import judging
 from dragoman.models.unified.vocabularies import tokenizer_vocabulary
 
@@ -171,7 +171,7 @@ def unified(causal: Causal, most: int) -> tuple[TorchUnified, TurnTokens]:
     turns = TurnTokens(
         shape, spell(shape.grammar, "reserved", vocabulary), vocabulary.encode, min(causal.ends, default=0)
     )
-    return TorchUnified(shape, lambda: Opened(causal, turns), packed_tokens=64 * most), turns
+    return TorchUnified(shape, lambda: LoadedUnified(causal, turns), packed_tokens=64 * most), turns
 
 
 def random_model(name: str, device: str) -> Causal:

@@ -52,7 +52,7 @@ from dragoman.train.spec import LoopSpec
 from dragoman.train.unified.sequences import Sequences
 from dragoman.train.unified.sources import orders_of, sources_of
 from dragoman.train.unified.task import TaskSettings, UnifiedTask
-from dragoman.train.unified.training_trees import Drawing, TrainingTree
+from dragoman.train.unified.training_trees import DrawOptions, TrainingTree
 
 SIZES = {
     "tiny": {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4},
@@ -94,7 +94,7 @@ def main() -> None:
     random.Random(0).shuffle(examples)
     examples = examples[: given.turns]
     causal, turns = _model(given, device, examples)
-    sequences = Sequences(turns, Drawing(most_candidates=given.candidates), orders=orders_of)
+    sequences = Sequences(turns, DrawOptions(most_candidates=given.candidates), orders=orders_of)
     settings = TaskSettings(tokens=given.tokens, batch=10_000, attention=given.attention)
     held = examples[: max(2, len(examples) // 20)]
     task = UnifiedTask(causal, turns, sequences, examples, dev=held, settings=settings)
@@ -102,7 +102,7 @@ def main() -> None:
         sys.exit("--compiled is for FlexAttention, which is not used here.")
     lessons = [sequences.tree(example, 0) for example in examples]
     flat = TurnTokens(TreeShape(turns.shape.grammar, "plain", turns.shape.view, given.window, 96, 128), *_rest(turns))
-    single = Sequences(flat, Drawing(), orders=orders_of)
+    single = Sequences(flat, DrawOptions(), orders=orders_of)
     ways: dict[str, Callable[[], Told]] = {
         "packed": lambda: _packed(task, lessons, given, device),
         "lines": lambda: _padded("lines", causal, [_lines(one) for one in lessons], lessons=lessons, given=given),

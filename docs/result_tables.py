@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow
 from dragoman.evaluate.results import Table as RunTable
 from dragoman.evaluate.show.tables import figure_text, paper_text, summary, turns_text
 
@@ -143,7 +143,7 @@ def _cells(row: SystemRow, columns: Sequence[Column]) -> list[tuple[str, list[st
     ]
 
 
-def _figure(cell: Cell, column: Column) -> str:
+def _figure(cell: ResultCell, column: Column) -> str:
     return escaped(figure_text(cell, column)).replace(" ±", "±") if cell.value is not None else ""
 
 

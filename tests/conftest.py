@@ -197,7 +197,7 @@ def _random_unified(family: str, sources: tuple[str, ...], options: dict[str, An
     from dragoman.models.torch.causal_lm import Causal
     from dragoman.models.unified.model import TreeShape, TurnTokens
     from dragoman.models.unified.token_spelling import spell
-    from dragoman.models.unified.torch_model import Opened, TorchUnified
+    from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
 
     given = {name: options.pop(name) for name in ("layout", "window", "candidate", "response") if name in options}
     shape = TreeShape(
@@ -208,7 +208,7 @@ def _random_unified(family: str, sources: tuple[str, ...], options: dict[str, An
         shape, spell(shape.grammar, options.pop("way", "rows"), tokenizer), tokenizer.encode, _Letters.END
     )
     causal = Causal(_random_causal(family, options.pop("seed", 3)), tokenizer)
-    return TorchUnified(shape, lambda: Opened(causal, turns), **options)
+    return TorchUnified(shape, lambda: LoadedUnified(causal, turns), **options)
 
 
 class _Letters:

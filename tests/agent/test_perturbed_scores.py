@@ -1,8 +1,9 @@
 """Replies of the shipped agents stay the same where scores move by what another processor rounds otherwise.
 
 The same weights give other last digits on another processor, and eight-bit products turn these into thousandths. A
-reply that hangs on such a digit is right on one machine and wrong on the next. Here cosines and relevances move by a
-thousandth, probabilities of the language model by hundredths, and each written conversation goes as before.
+reply that hangs on such a digit is right on one machine and wrong on the next. Here cosines, relevances and the joint
+scorer's probabilities move by a thousandth, probabilities of the language model by hundredths, and each written
+conversation goes as before.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 from dragoman.agent import check as checking
 from dragoman.agent.build import locate
 from dragoman.agent.check import Conversation, Expectation, fresh_assistants, read_conversations
+from dragoman.models.joint import JointScorer
 from dragoman.models.onnx import session
 from dragoman.models.onnx.int8_graph import BYTE_PRODUCTS, narrowed
 from dragoman.retriever.relevance import Calibration
@@ -177,7 +179,17 @@ def test_replies_do_not_hang_on_the_last_digits_of_scores(agent, seed, monkeypat
         # a probability moves by at most a quarter of what its log-odds move by
         return plain(self, features) + chance(seed, read).uniform(-4 * SHIFT, 4 * SHIFT)
 
+    read_pairs = JointScorer.read
+
+    def shifted_pairs(self, texts, heads):
+        scores = read_pairs(self, texts, heads)
+        for head, rows in scores.items():
+            for row, text in enumerate(texts):
+                rows[row] += chance(seed, head, text).uniform(-4 * SHIFT, 4 * SHIFT, size=rows.shape[1])
+        return scores
+
     monkeypatch.setattr(Calibration, "log_odds", shifted)
+    monkeypatch.setattr(JointScorer, "read", shifted_pairs)
     assert turned(agent, replies(agent, (ShiftedModel(model, seed), ShiftedEncoder(encoder, seed)))) == []
 
 

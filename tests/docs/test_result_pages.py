@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 from dragoman.evaluate.spec import Experiment
 
 FOLDER = Path(__file__).parents[2] / "docs"
@@ -48,7 +48,7 @@ def run(*rows, turns=10):
             name,
             group,
             "",
-            tuple(Cell("measured" if v is not None else "no model", v, turns, paper=p) for v, p in cells),
+            tuple(ResultCell("measured" if v is not None else "no model", v, turns, paper=p) for v, p in cells),
         )
         for name, group, cells in rows
     )

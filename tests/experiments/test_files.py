@@ -36,18 +36,18 @@ TABLES = {"unims": range(3, 8), "ragate": range(1, 6), "pkicr": range(2, 5), "sa
 NAMES = [f"{paper}-{number}" for paper, numbers in TABLES.items() for number in numbers]
 TABLES_OF = {
     "critic.nli": (critic_nli.NliInput, TrunkTable),
-    "encoder.static": (encoder_static.InputTable, encoder_static.ModelTable),
-    "gate.attention": (gate_attention.InputTable, gate_attention.ModelTable),
-    "gate.encoder": (gate_encoder.InputTable, gate_encoder.ModelTable),
-    "gate.linear": (gate_linear.InputTable, gate_linear.ModelTable),
-    "gate.prompted": (gate_prompted.InputTable, gate_prompted.ModelTable),
-    "gate.tuned": (gate_tuned.InputTable, gate_tuned.ModelTable),
-    "gate.uncertainty": (gate_uncertainty.InputTable, gate_uncertainty.ModelTable),
+    "encoder.static": (encoder_static.StaticInput, encoder_static.StaticModelTable),
+    "gate.attention": (gate_attention.AttentionInput, gate_attention.AttentionModelTable),
+    "gate.encoder": (gate_encoder.EncoderGateInput, gate_encoder.EncoderGateModelTable),
+    "gate.linear": (gate_linear.LinearInput, gate_linear.LinearModelTable),
+    "gate.prompted": (gate_prompted.ScoredInput, gate_prompted.PromptedModelTable),
+    "gate.tuned": (gate_tuned.TunedInput, gate_tuned.TunedModelTable),
+    "gate.uncertainty": (gate_uncertainty.UncertaintyInput, gate_uncertainty.UncertaintyModelTable),
     "planner.classifier": (ViewTable, TrunkTable),
     "retriever.bi": (Input, retriever_bi.BiModel),
     "retriever.cross": (Input, retriever_cross.CrossModel),
-    "retriever.joint": (retriever_joint.InputTable, TrunkTable),
-    "unified": (unified.InputTable, unified.ModelTable),
+    "retriever.joint": (retriever_joint.PersonaInput, TrunkTable),
+    "unified": (unified.UnifiedInput, unified.UnifiedModelTable),
 }
 """What the learners take as a recipe's [input] and [model]."""
 GENERATION = ["unims-5", "unims-6", "unims-7", "safari-6", "safari-7", "safari-8", "ragate-3", "ragate-4", "ragate-5"]

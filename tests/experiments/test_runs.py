@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.evaluate.api import run_experiment
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 from dragoman.evaluate.show.figures import KINDS
 from dragoman.evaluate.spec import Experiment, SystemSpec, load_experiment
 from dragoman.evaluate.systems.trained_parts import TrainedParts
@@ -161,7 +161,7 @@ def check_measured(spec: Experiment, table: Table) -> None:
             assert any(row.cells[index].status == "measured" for row in table.rows), f"{table.data}: {column.title}"
 
 
-def assert_sound(column: Column, cell: Cell, where: str) -> None:
+def assert_sound(column: Column, cell: ResultCell, where: str) -> None:
     low, high = column.bounds
     assert cell.value is not None, where
     assert low <= cell.value <= high, where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from dragoman.agent.stage import Stage, TurnState, require
 from dragoman.core.errors import ConfigError, PlanError, SourceError
@@ -48,6 +48,15 @@ _NO_SEARCH = Verdict(False, 0.0, "asked not to search")
 _NO_SOURCE = Verdict(False, 0.0, "no source allowed")
 
 
+class LegalPlan(NamedTuple):
+    """A plan's sources as the loop needs them, computed once for all turns that have the same plan."""
+
+    steps: Steps
+    names: tuple[SourceName, ...] = ()
+    personal: tuple[bool, ...] = ()
+    """For each step, whether it searches facts about the user."""
+
+
 class Agent:
     """Answers turns from declared sources. Holds no store and no state: the same turn gives the same reply."""
 
@@ -87,7 +96,7 @@ class Agent:
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
         self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
-        self._legal: dict[tuple[tuple[SourceName, ...], ...], Steps] = {(): ()}
+        self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
 
     def run(self, contexts: Sequence[Context]) -> list[Reply]:
@@ -189,14 +198,15 @@ class Agent:
             require(plans, turns, stage)
         role, component, share = stage.header
         for turn, plan in zip(turns, plans, strict=True):
-            steps = self._legal.get(plan.steps)
-            if steps is None:
-                plan, steps = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
-            plan, steps = self._allowed(plan, steps, turn.context)  # noqa: PLW2901 - likewise
-            turn.plan, turn.steps = (plan, steps) if steps else (NULL_PLAN, ())
+            legal = self._legal.get(plan.steps)
+            if legal is None:
+                plan, legal = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
+            plan, legal = self._allowed(plan, legal, turn.context)  # noqa: PLW2901 - likewise
+            turn.plan = plan if legal.steps else NULL_PLAN
+            turn.steps, turn.sources, turn.personal = legal
             turn.notes.append(Note(role, component, share, plan))
 
-    def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, Steps]:
+    def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, LegalPlan]:
         """A legal plan with its sources; one that the graph refuses is replaced as `fallback` says, with the reason."""
         try:
             self._graph.check(plan)
@@ -205,51 +215,55 @@ class Agent:
                 remedy = error.remedy or "Set planner.fallback to all or none to go on without it."
                 raise PlanError(error.message, remedy=remedy, role="planner", turn=turn.index) from error
             names = tuple(self._by_name) if self.fallback == "all" else ()
-            legal = self._graph.plan(names).steps if names else ()
+            replacement = self._graph.plan(names).steps if names else ()
             reason = f"fell back to {self.fallback}: {error.message}"
-            plan = Plan(legal, plan.probabilities, reason)
+            plan = Plan(replacement, plan.probabilities, reason)
         steps = tuple(tuple(self._by_name[name] for name in step) for step in plan.steps)
+        legal = _legal(steps, plan)
         if len(self._legal) < _REMEMBERED_PLANS:
-            self._legal[plan.steps] = steps
-        return plan, steps
+            self._legal[plan.steps] = legal
+        return plan, legal
 
-    def _allowed(self, plan: Plan, steps: Steps, context: Context) -> tuple[Plan, Steps]:
+    def _allowed(self, plan: Plan, legal: LegalPlan, context: Context) -> tuple[Plan, LegalPlan]:
         """A plan within the sources that the caller allows; all of these where a search is due and none is left."""
         control = context.control
         if control.sources is None and control.retrieve != "always":
-            return plan, steps
-        kept = tuple(tuple(source for source in step if control.allows(source)) for step in steps)
+            return plan, legal
+        kept = tuple(tuple(source for source in step if control.allows(source)) for step in legal.steps)
         kept = tuple(step for step in kept if step)
-        if not kept and (steps or control.retrieve == "always"):
+        if not kept and (legal.steps or control.retrieve == "always"):
             kept = tuple((source,) for source in self._graph.order if control.allows(source))
         names = tuple(tuple(source.name for source in step) for step in kept)
-        return (plan if names == plan.steps else Plan(names, plan.probabilities, plan.reason)), kept
+        plan = plan if names == plan.steps else Plan(names, plan.probabilities, plan.reason)
+        return plan, _legal(kept, plan)
 
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
         requests = [
             Request(
                 turn.context,
                 turn.steps[index],
-                self._most(turn, index),
+                self._most(turn) if turn.personal[index] else self.k,
                 turn.evidence,
                 frozenset([piece.id for piece in turn.evidence]),
-                turn.plan.sources,
+                turn.sources,
             )
             if index
-            else Request(turn.context, turn.steps[0], self._most(turn, 0), plan=turn.plan.sources)
+            else Request(
+                turn.context, turn.steps[0], self._most(turn) if turn.personal[0] else self.k, plan=turn.sources
+            )
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage:
-            found = self.retriever.retrieve(requests)
-            require(found, turns, stage)
+            results = self.retriever.retrieve(requests)
+            require(results, turns, stage)
             queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
         role, component, share = stage.header
-        for turn, evidence, query in zip(turns, found, queries, strict=True):
+        for turn, evidence, query in zip(turns, results, queries, strict=True):
             pieces = self._readable(evidence, turn.context)
             turn.evidence += pieces
             warnings = getattr(evidence, "warnings", ())
-            found_here = Retrieval(turn.plan.steps[index], pieces, query, warnings)
-            turn.notes.append(Note(role, component, share, found_here))
+            retrieval = Retrieval(turn.plan.steps[index], pieces, query, warnings)
+            turn.notes.append(Note(role, component, share, retrieval))
 
     def _readable(self, evidence: Sequence[Evidence], context: Context) -> tuple[Evidence, ...]:
         """Evidence without rows that the caller's control excludes, whatever the retriever gave."""
@@ -261,10 +275,9 @@ class Agent:
             if TOLD in piece.passage.meta or context.control.reads(self._by_name[piece.source])
         )
 
-    def _most(self, turn: TurnState, index: int) -> int:
-        """How many passages a step may give: all facts to "What do you know about me?"."""
-        told = any(source.about == "user" and source.private for source in turn.steps[index])
-        return max(self.k, _ALL_FACTS) if told and asks_for_everything(turn.context.last) else self.k
+    def _most(self, turn: TurnState) -> int:
+        """The number of passages of a step over facts about the user: all of them for "What do you know about me?"."""
+        return max(self.k, _ALL_FACTS) if asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
         turns = [turn for turn in turns if not self._said(turn)]
@@ -307,15 +320,15 @@ class Agent:
         history of the user's facts is answered so too: the dates in it are memory's.
         """
         context = turn.context
-        language = spoken(context.last, self.language)
         recollection = context.recollection
+        if recollection is None and context.learned.is_empty and context.control.writes_memory:
+            return False
+        language = spoken(context.last, self.language)
         if recollection is not None:
             text = recollection_reply(recollection, language)
             turn.draft = Draft(text, 1.0, "said", tuple(row.id for row in recollection.facts))
             turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
             return True
-        if context.learned.is_empty and context.control.writes_memory:
-            return False
         if context.learned.is_empty:
             said = unchanged_memory(context.last, context.control, language)
         else:
@@ -370,3 +383,8 @@ class Agent:
             turn.evidence = refinement.evidence
             turn.draft = refinement.draft
             turn.notes.append(Note(*stage.header, refinement))
+
+
+def _legal(steps: Steps, plan: Plan) -> LegalPlan:
+    personal = tuple(any(source.about == "user" and source.private for source in step) for step in steps)
+    return LegalPlan(steps, plan.sources, personal)

@@ -206,8 +206,8 @@ class Assistant:
         learned, notes = self._learn(contexts, holds)
         learned = [self._recollected(context) for context in learned]
         replies = self.agent.run(learned)
-        said = [context.last for context in contexts]
-        kept = zip(learned, said, replies, notes, asks, strict=True)
+        texts = [context.last for context in contexts]
+        kept = zip(learned, texts, replies, notes, asks, strict=True)
         finished: list[Reply] = []
         for (context, text, reply, note, ask), hold in zip(kept, holds, strict=True):
             with hold:
@@ -239,7 +239,7 @@ class Assistant:
         self.warm_up()
         hold = self._hold_for(ask)
         context, length = self._context(ask)
-        said = context.last
+        text = context.last
         (context,), (note,) = self._learn([context], [hold])
         context = self._recollected(context)
         if note is not None:
@@ -249,7 +249,7 @@ class Assistant:
                 yield piece
                 continue
             with hold:
-                reply = self._keep(context, said, piece, note, ask)
+                reply = self._keep(context, text, piece, note, ask)
             if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:
@@ -363,23 +363,23 @@ class Assistant:
         return replace(turn, text=spelt(turn.text) if whole is None else whole)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
-        """The dialogue and the reply that were kept under the id of this request, where it was answered before."""
-        found = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under and ask.control.keep else None
-        if found is None:
+        """The dialogue and the stored reply of a request that was answered before."""
+        turn = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under and ask.control.keep else None
+        if turn is None:
             return None
-        if found.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
+        if turn.asked not in ("", WITHHELD, clean(ask.text, most=self._most)):
             raise ServiceError(
                 "This request's id was used before, for a turn that said something else.",
                 remedy="Give every turn an id of its own, and the same one only to send it again.",
                 code="request-reused",
             )
-        if found.trace is None:
+        if turn.trace is None:
             raise ServiceError(
                 "This request was answered, and the answer has been forgotten.",
                 remedy="Ask anew, under another id.",
                 code="forgotten",
             )
-        return found.dialogue, Kept(reply_from_json(found.trace), found.place)
+        return turn.dialogue, Kept(reply_from_json(turn.trace), turn.place)
 
     def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
@@ -403,8 +403,8 @@ class Assistant:
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
         """Keep a fact about a user."""
-        said = clean(text, most=self._most)
-        learned: Learned = self._memory_method("remember")(self.scope(user), said)
+        plain = clean(text, most=self._most)
+        learned: Learned = self._memory_method("remember")(self.scope(user), plain)
         return learned
 
     def recall(

@@ -65,7 +65,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConversationResult:
     """How a conversation went: what was wrong, turn by turn, and what was answered.
 
     `unsupported` lists, for each reply, its numbers and names that are in no text that the reply could rest on.
@@ -95,7 +95,7 @@ class Answers(Protocol):
     def recall(self, query: str | None = None, *, user: str) -> tuple[Passage, ...]: ...
 
 
-class _Turn(BaseModel):
+class _TurnTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     say: str = Field(min_length=1)
     user: str | None = None
@@ -109,18 +109,18 @@ class _Turn(BaseModel):
     dialogue: str | None = None
 
 
-class _Conversation(BaseModel):
+class _ConversationTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     name: str = Field(min_length=1)
     kind: str = "other"
     user: str = "guest"
     facts: list[str] = []
-    turns: list[_Turn] = Field(min_length=1)
+    turns: list[_TurnTable] = Field(min_length=1)
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
-    conversation: list[_Conversation] = Field(min_length=1)
+    conversation: list[_ConversationTable] = Field(min_length=1)
 
 
 def read_conversations(path: Path) -> tuple[Conversation, ...]:
@@ -160,7 +160,7 @@ def _first(error: ValidationError, text: str) -> str:
     return f"conversation {where[1] + 1}{at}{turn}: '{field}' {message[0].lower()}{message[1:]}."
 
 
-def _conversation(entry: _Conversation) -> Conversation:
+def _conversation(entry: _ConversationTable) -> Conversation:
     turns = tuple(
         Expectation(
             say=turn.say,
@@ -197,7 +197,7 @@ def check(
     conversations: Iterable[Conversation],
     *,
     texts: Sequence[str] = (),
-) -> Iterator[Outcome]:
+) -> Iterator[ConversationResult]:
     """Hold every conversation, each with a fresh assistant, and say as soon as it is over how it went.
 
     `texts` are the agent's files (see `shared_texts`): a number or name in a reply is supported by them, by the
@@ -208,7 +208,7 @@ def check(
             yield _hold(assistant, conversation, texts)
 
 
-def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) -> Outcome:
+def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) -> ConversationResult:
     wrong: list[str] = []
     replies: list[str] = []
     strange: list[tuple[str, ...]] = []
@@ -231,7 +231,9 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
         strange.append(_unsupported(reply.text, supports, assistant, turn.user))
         wrong += [f"turn {number}: {words}" for words in judge(turn, reply)]
     seconds = perf_counter() - began
-    return Outcome(conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange), tokens)
+    return ConversationResult(
+        conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange), tokens
+    )
 
 
 def _unsupported(text: str, supports: Sequence[str], assistant: Answers, user: str) -> tuple[str, ...]:
@@ -257,15 +259,15 @@ def judge(turn: Expectation, reply: Reply) -> list[str]:
     if turn.sources is not None and set(reply.plan.sources) != set(turn.sources):
         asked, expected = (" > ".join(names) or "no source" for names in (reply.plan.sources, turn.sources))
         wrong.append(f"asked {asked}, not {expected}")
-    said = _plain(reply.text)
+    text = _plain(reply.text)
     for choices in turn.must:
-        if not any(_place(said, choice) is not None for choice in choices):
+        if not any(_place(text, choice) is not None for choice in choices):
             wrong.append(f"lacks {' or '.join(repr(choice) for choice in choices)}")
-    wrong += [f"says {words!r}" for words in turn.must_not if _place(said, words) is not None]
-    right = [place for choices in turn.must for choice in choices if (place := _place(said, choice)) is not None]
+    wrong += [f"says {words!r}" for words in turn.must_not if _place(text, words) is not None]
+    right = [place for choices in turn.must for choice in choices if (place := _place(text, choice)) is not None]
     for words in turn.instead_of:
-        place = _place(said, words)
-        if place is not None and place < min(right, default=len(said)):
+        place = _place(text, words)
+        if place is not None and place < min(right, default=len(text)):
             wrong.append(f"says {words!r} first")
     if turn.answer is not None and (problem := answer_problem(turn.answer, reply.text)):
         wrong.append(problem)

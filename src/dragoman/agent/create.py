@@ -74,24 +74,24 @@ class Creator:
         if not isinstance(kind, str):
             raise ConfigError(f"{self._file}: [{where}] has no kind.", remedy=f"Name a {role}.", key=where)
         factory = REGISTRIES[role].factory(kind)
-        known = parameters(factory)
+        accepted = parameters(factory)
         arguments = {
             name: self._argument(name, parameter, options, where)
-            for name, parameter in known.items()
+            for name, parameter in accepted.items()
             if name in options or name in self._parts or (parameter.required and parameter.role)
         }
         for name in options:
-            if name not in known:
-                settable = [other for other in known if other not in self._parts]
+            if name not in accepted:
+                settable = [other for other in accepted if other not in self._parts]
                 raise UnknownNameError(f"option '{where}.{name}' of {kind} in {self._file}: option", name, settable)
-        missing = [name for name, parameter in known.items() if parameter.required and name not in arguments]
+        missing = [name for name, parameter in accepted.items() if parameter.required and name not in arguments]
         if missing:
             raise ConfigError(
                 f"{self._file}: {kind} needs the option '{where}.{missing[0]}'.", remedy=f"Set it in [{where}]."
             )
         return factory(**arguments)
 
-    def _argument(self, name: str, parameter: Parameter, options: Table, where: str) -> object:
+    def _argument(self, name: str, parameter: ConstructorParameter, options: Table, where: str) -> object:
         if name in options:
             value = options[name]
             if parameter.role and isinstance(value, str | Mapping):
@@ -102,7 +102,7 @@ class Creator:
             return self._parts[name]
         return self.shared(str(parameter.role))
 
-    def _checked(self, value: object, parameter: Parameter, where: str) -> object:
+    def _checked(self, value: object, parameter: ConstructorParameter, where: str) -> object:
         from pydantic import PydanticUserError, TypeAdapter, ValidationError
         from pydantic.errors import PydanticSchemaGenerationError
 
@@ -119,7 +119,7 @@ class Creator:
             return value  # an annotation that pydantic does not know: the component has to look for itself
 
 
-class Parameter:
+class ConstructorParameter:
     """One keyword of a constructor: its type, whether it must be given, and the role it asks for, if any."""
 
     __slots__ = ("annotation", "required", "role")
@@ -137,14 +137,14 @@ def _is_role(member: object) -> bool:
 
 
 @cache
-def parameters(factory: Callable[..., object]) -> dict[str, Parameter]:
+def parameters(factory: Callable[..., object]) -> dict[str, ConstructorParameter]:
     """What a class or function can be given by keyword."""
-    found = {}
+    by_name = {}
     for name, parameter in inspect.signature(factory).parameters.items():
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             annotation = _evaluated(parameter.annotation, factory)
-            found[name] = Parameter(annotation, required=parameter.default is parameter.empty)
-    return found
+            by_name[name] = ConstructorParameter(annotation, required=parameter.default is parameter.empty)
+    return by_name
 
 
 def _evaluated(annotation: Any, factory: Callable[..., object]) -> Any:

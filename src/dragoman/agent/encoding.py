@@ -18,8 +18,8 @@ def encoder_of(config: Mapping[str, Any], folder: Path | None) -> Iterator[Encod
     from dragoman.config import AgentConfig
 
     agent = AgentConfig.model_validate(dict(config))
-    given = {"name": agent.name, "language": agent.language, "folder": folder}
-    encoder = Creator(given, {"encoder": agent.table("encoder")}).shared("encoder")
+    parameters = {"name": agent.name, "language": agent.language, "folder": folder}
+    encoder = Creator(parameters, {"encoder": agent.table("encoder")}).shared("encoder")
     try:
         yield encoder
     finally:

@@ -64,7 +64,7 @@ class Refiner:
         self, tasks: Sequence[ReadTask], drafts: Sequence[Draft], sources: Sequence[Source]
     ) -> Iterator[list[Refinement | None]]:
         """Round by round; None for a task that is not refined in it: without evidence, or exhausted before."""
-        states = [_State(task, draft) for task, draft in zip(tasks, drafts, strict=True)]
+        states = [_RefinementState(task, draft) for task, draft in zip(tasks, drafts, strict=True)]
         by_name = {source.name: source for source in sources}
         for _ in range(self.steps):
             active = [state for state in states if not state.done]
@@ -77,7 +77,7 @@ class Refiner:
             for state in active:
                 state.done = not state.replaced  # nothing novel is left for its worst: another round would do the same
 
-    def _score(self, states: list[_State]) -> None:
+    def _score(self, states: list[_RefinementState]) -> None:
         pairs = [(piece, state.draft.text) for state in states for piece in state.task.evidence]
         consistency = iter(self.critic.consistency(pairs))  # S_nli, Alg. 1 lines 2-5
         for state in states:
@@ -88,7 +88,7 @@ class Refiner:
             worst = order[: self.alpha]
             state.worst = [i for i in worst if self.below is None or state.scores[i] < self.below]
 
-    def _replace(self, states: list[_State], by_name: dict[SourceName, Source]) -> None:
+    def _replace(self, states: list[_RefinementState], by_name: dict[SourceName, Source]) -> None:
         """Alg. 1 lines 9-14: the next novel evidence of each source, in the plan's order, so that what depends on
         replaced evidence is found by what stands in its place. Each source is asked once for all states."""
         for state in states:
@@ -103,14 +103,14 @@ class Refiner:
         for state in states:
             state.take()
 
-    def _read_again(self, states: list[_State]) -> None:
+    def _read_again(self, states: list[_RefinementState]) -> None:
         if states:
             drafts = self.reader.read([state.task for state in states])  # Alg. 1 line 15
             for state, draft in zip(states, drafts, strict=True):
                 state.draft = draft
 
 
-class _State:
+class _RefinementState:
     """One task between the rounds."""
 
     __slots__ = ("done", "draft", "former", "replaced", "scores", "task", "used", "warnings", "worst")
@@ -134,7 +134,7 @@ class _State:
         return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     def places(self, name: SourceName) -> list[int]:
-        """Where the worst evidence of a source stands, the worst first."""
+        """The positions of the worst evidence of a source, worst first."""
         return [i for i in self.worst if self.task.evidence[i].source == name]
 
     def request(self, source: Source) -> Request:

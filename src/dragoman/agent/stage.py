@@ -22,9 +22,22 @@ _EMPTY = Draft("")
 
 
 class TurnState:
-    """What is known of a turn so far; it lives as long as one call of the agent."""
+    """The decisions and evidence of a turn so far; it lives as long as one call of the agent."""
 
-    __slots__ = ("context", "draft", "evidence", "index", "notes", "older", "plan", "shown", "steps", "verdict")
+    __slots__ = (
+        "context",
+        "draft",
+        "evidence",
+        "index",
+        "notes",
+        "older",
+        "personal",
+        "plan",
+        "shown",
+        "sources",
+        "steps",
+        "verdict",
+    )
 
     def __init__(self, context: Context, index: int) -> None:
         self.context = context
@@ -32,6 +45,8 @@ class TurnState:
         self.verdict = _CLOSED
         self.plan: Plan = NULL_PLAN
         self.steps: tuple[tuple[Source, ...], ...] = ()
+        self.sources: tuple[SourceName, ...] = ()
+        self.personal: tuple[bool, ...] = ()
         self.evidence: tuple[Evidence, ...] = ()
         self.draft = _EMPTY
         self.notes: list[Note] = []
@@ -40,7 +55,8 @@ class TurnState:
 
     def close(self) -> None:
         """Go on as if nothing had been looked up."""
-        self.plan, self.steps, self.evidence = NULL_PLAN, (), ()
+        self.plan, self.steps, self.sources, self.personal = NULL_PLAN, (), (), ()
+        self.evidence = ()
 
     def recollect(self, names: Mapping[str, str], source: SourceName) -> None:
         """Take the facts that memory has on a question about their history, without asking gate and planner."""

@@ -19,7 +19,7 @@ from dragoman.core.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dragoman.agent.check import Conversation, Outcome
+    from dragoman.agent.check import Conversation, ConversationResult
 
 _AGENT_FILE = "agent.toml"
 OWN = "own"
@@ -106,7 +106,7 @@ def check_agents(
         for name in dict.fromkeys(names)
     }
     if models and len(models) > 1:
-        by_model: dict[str, list[Outcome]] = {}
+        by_model: dict[str, list[ConversationResult]] = {}
         with progress_bars() as bars:
             for model in dict.fromkeys(models):
                 settled = with_model(None if model == OWN else model, chosen)
@@ -121,7 +121,7 @@ def check_agents(
             _write_outcomes(by_model, json_out, key="model")
         return
     chosen = with_model(models[0] if models and models[0] != OWN else None, chosen)
-    outcomes: dict[str, list[Outcome]] = {}
+    outcomes: dict[str, list[ConversationResult]] = {}
     with progress_bars() as bars:
         for name, conversations in written.items():
             outcomes[name] = _hold_all(name, conversations, chosen, bars, named=not totals)
@@ -151,11 +151,11 @@ def _expanded(name: str) -> list[str]:
 
 def _hold_all(
     name: str, conversations: Sequence[Conversation], chosen: Mapping[str, str], bars: Bars, *, named: bool
-) -> list[Outcome]:
+) -> list[ConversationResult]:
     """Hold the conversations of one agent; `named` shows their names beside the progress."""
     from dragoman.agent.check import check, fresh_assistants, require_sources, shared_texts
 
-    outcomes: list[Outcome] = []
+    outcomes: list[ConversationResult] = []
     fetch_weights(name, chosen)
     with fresh_assistants(name, overrides=chosen, progress=bars.reading) as (fresh, sources):
         require_sources(conversations, sources)
@@ -165,11 +165,11 @@ def _hold_all(
     return outcomes
 
 
-def _joined(outcomes: Mapping[str, Sequence[Outcome]]) -> list[Outcome]:
+def _joined(outcomes: Mapping[str, Sequence[ConversationResult]]) -> list[ConversationResult]:
     return [outcome for held in outcomes.values() for outcome in held]
 
 
-def _print_outcomes(outcomes: Iterable[Outcome]) -> None:
+def _print_outcomes(outcomes: Iterable[ConversationResult]) -> None:
     table = rendering.table("conversation", "kind", "passed", "what was wrong", ">seconds")
     for outcome in outcomes:
         wrong = "\n".join(outcome.wrong)
@@ -179,7 +179,7 @@ def _print_outcomes(outcomes: Iterable[Outcome]) -> None:
     rendering.out().print(table)
 
 
-def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+def _print_sums(outcomes: Mapping[str, Sequence[ConversationResult]]) -> None:
     everything = _joined(outcomes)
     if len(outcomes) > 1:
         by_agent = rendering.table("agent", ">passed", ">of", ">share", ">seconds")
@@ -196,7 +196,7 @@ def _print_sums(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     typer.echo(f"Replies with an unsupported number or name: {strange} of {replies} ({_share(strange, replies)})")
 
 
-def _print_models(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+def _print_models(outcomes: Mapping[str, Sequence[ConversationResult]]) -> None:
     """One row for each model: passed by kind, in all, seconds and tokens."""
     kinds = list(dict.fromkeys(outcome.kind for outcome in _joined(outcomes)))
     table = rendering.table("model", *(f">{kind}" for kind in kinds), ">all", ">share", ">seconds", ">tokens")
@@ -211,7 +211,7 @@ def _print_models(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     rendering.out().print(table)
 
 
-def _add_sum(table: Table, label: str, outcomes: Sequence[Outcome]) -> None:
+def _add_sum(table: Table, label: str, outcomes: Sequence[ConversationResult]) -> None:
     passed, seconds = sum(outcome.passed for outcome in outcomes), sum(outcome.seconds for outcome in outcomes)
     rendering.add_row(table, label, str(passed), str(len(outcomes)), _share(passed, len(outcomes)), f"{seconds:.1f}")
 
@@ -220,7 +220,7 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "-"
 
 
-def _write_outcomes(outcomes: Mapping[str, Sequence[Outcome]], path: Path, *, key: str = "agent") -> None:
+def _write_outcomes(outcomes: Mapping[str, Sequence[ConversationResult]], path: Path, *, key: str = "agent") -> None:
     rows = [
         {key: name, "passed": outcome.passed, **asdict(outcome)} for name, held in outcomes.items() for outcome in held
     ]

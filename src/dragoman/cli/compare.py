@@ -11,7 +11,7 @@ from dragoman.cli.terminal import rendering
 
 if TYPE_CHECKING:
     from dragoman.core.trace import Reply
-    from dragoman.evaluate.show.compare import Change, Compared
+    from dragoman.evaluate.show.compare import Compared, TurnChange
 
 _TEXT_WIDTH = 300
 
@@ -65,7 +65,7 @@ def _print_compared(compared: Compared) -> None:
     console.print()
 
 
-def _print_change(change: Change, compared: Compared) -> None:
+def _print_change(change: TurnChange, compared: Compared) -> None:
     from dragoman.evaluate.show.compare import scores_text
 
     console = rendering.out()

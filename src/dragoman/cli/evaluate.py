@@ -19,7 +19,7 @@ from dragoman.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from dragoman.evaluate.contract import Progress
-    from dragoman.evaluate.results import Cell, Result
+    from dragoman.evaluate.results import Result, ResultCell
     from dragoman.evaluate.spec import Experiment
     from dragoman.evaluate.systems.trained_parts import TrainingOrder
     from dragoman.train.contract import Progress as TrainingProgress
@@ -232,7 +232,7 @@ def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
     typer.echo(f"The tables again:     dragoman report {named}")
 
 
-def _cells(result: Result) -> list[Cell]:
+def _cells(result: Result) -> list[ResultCell]:
     return [cell for table in result.tables for row in table.rows for cell in row.cells]
 
 

@@ -41,7 +41,7 @@ class Int8(StrEnum):
     never = "never"
 
 
-class _TrainingOrder(NamedTuple):
+class _TrainingOptions(NamedTuple):
     """Options of the command."""
 
     recipe: str
@@ -153,7 +153,7 @@ def train_part(
     files = named_files(data)
     folder = out or _OUT / Path(recipe).stem
     where = device.value if device else None
-    order = _TrainingOrder(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
+    order = _TrainingOptions(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
     try:
         if sweep:
             _sweep(order, sweep, trials, ray)
@@ -200,7 +200,7 @@ def export_part(
     _use(part)
 
 
-def _train(order: _TrainingOrder) -> None:
+def _train(order: _TrainingOptions) -> None:
     from dragoman.models.part import FILE
     from dragoman.train.recipe import load_recipe
     from dragoman.train.run import train
@@ -225,7 +225,7 @@ def _train(order: _TrainingOrder) -> None:
     _use(part)
 
 
-def _sweep(order: _TrainingOrder, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
+def _sweep(order: _TrainingOptions, entries: Sequence[str], trials: int | None, ray: str | None) -> None:
     from dragoman.train.sweep.study import load_sweep, sweep
 
     spec = load_sweep(entries, trials=trials)

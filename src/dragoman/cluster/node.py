@@ -69,7 +69,7 @@ def do(
 
 
 def _work(order: ShardOrder, fetch: Callable[[], ShardJob[Any, Any]]) -> Work[Any, Any]:
-    """The job's work, opened where this process has not done so yet; what was used longest ago is closed for it."""
+    """The work of a job, opened on first use; the least recently used one is closed to make room."""
     if order.key in _opened:
         _opened.move_to_end(order.key)
         return _opened[order.key][1]
@@ -83,7 +83,7 @@ def _work(order: ShardOrder, fetch: Callable[[], ShardJob[Any, Any]]) -> Work[An
 
 
 def _settle(order: ShardOrder) -> None:
-    """Be like the process that asks, where that is possible, and refuse to work where it is not."""
+    """Adopt the settings of the requesting process; raise an error where the two differ in what cannot be changed."""
     changes = differences(order.build, build())
     if changes:
         raise WorkersError(

@@ -55,10 +55,10 @@ class Registry:
         key = f"{self.role}.{name}"
         if key in self._factories:
             return key
-        versions = [known for known in self._factories if known.rpartition(".v")[0] == key]
+        versions = [full_name for full_name in self._factories if full_name.rpartition(".v")[0] == key]
         if versions:
-            return max(versions, key=lambda known: int(known.rpartition(".v")[2]))
-        short = {known.removeprefix(f"{self.role}.").rpartition(".v")[0] for known in self._factories}
+            return max(versions, key=lambda full_name: int(full_name.rpartition(".v")[2]))
+        short = {full_name.removeprefix(f"{self.role}.").rpartition(".v")[0] for full_name in self._factories}
         raise UnknownNameError(self.role, name.rpartition(".v")[0] or name, short)
 
     def factory(self, kind: str) -> Callable[..., Any]:

@@ -137,7 +137,7 @@ class Grammar:
 
     def parse(self, pieces: Sequence[Piece]) -> WrittenSequence:
         """The inverse of `format`; raises with the position of the first error."""
-        reading = _Reading(self, pieces)
+        reading = _SequenceParser(self, pieces)
         plan = reading.plan()
         evidence = tuple(reading.judged() if self.style == "unims" else reading.middle())
         return WrittenSequence(plan, evidence, reading.response())
@@ -155,7 +155,7 @@ def tenths(value: float) -> int:
     return min(STEPS, max(0, int(value * STEPS + 0.5 + 1e-9)))
 
 
-class _Reading:
+class _SequenceParser:
     """A walk over the pieces of one sequence."""
 
     def __init__(self, grammar: Grammar, pieces: Sequence[Piece]) -> None:

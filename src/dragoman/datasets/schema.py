@@ -29,20 +29,20 @@ SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
 """Name of a source, as in agent.toml."""
 
 
-class _Row(BaseModel):
+class _SchemaRow(BaseModel):
     """Strict base: an unknown key or a number in quotes is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class TurnRow(_Row):
+class TurnRow(_SchemaRow):
     """One utterance."""
 
     speaker: Literal["user", "agent"]
     text: str
 
 
-class PassageRow(_Row):
+class PassageRow(_SchemaRow):
     """Passage: a candidate of a turn, or a line of the shared corpus."""
 
     id: Name = Field(description="What `evidence` names it by; unique among a turn's candidates.")
@@ -69,7 +69,7 @@ class PassageRow(_Row):
         )
 
 
-class ExampleRow(_Row):
+class ExampleRow(_SchemaRow):
     """One turn to answer, with its labels."""
 
     id: Name | None = Field(default=None, description="Unique in the file. Default: dialogue and position.")
@@ -85,7 +85,7 @@ class ExampleRow(_Row):
     meta: dict[str, str] = Field(default_factory=dict)
 
 
-class SourceRow(_Row):
+class SourceRow(_SchemaRow):
     """A declared source."""
 
     name: SourceId
@@ -97,7 +97,7 @@ class SourceRow(_Row):
     )
 
 
-class SetRow(_Row):
+class SetRow(_SchemaRow):
     """Properties of the whole file."""
 
     name: str = ""
@@ -106,13 +106,13 @@ class SetRow(_Row):
     passages: Name | None = Field(default=None, description="A JSON lines file of passages that all turns share.")
 
 
-class HeaderRow(_Row):
+class HeaderRow(_SchemaRow):
     """Optional first line of a file, which describes the set."""
 
     dataset: SetRow
 
 
-R = TypeVar("R", bound=_Row)
+R = TypeVar("R", bound=_SchemaRow)
 
 
 def parse(cls: type[R], line: bytes) -> R:

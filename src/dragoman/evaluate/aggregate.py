@@ -13,7 +13,7 @@ from dragoman.core.errors import DragomanError, StoreCorruptError
 from dragoman.core.examples import Example, Problem
 from dragoman.evaluate.columns import LabelledSet, MeasuredColumn
 from dragoman.evaluate.contract import Judged, Scores
-from dragoman.evaluate.results import Cell, Figure, Outcome, Result, Status, SystemRow, Table, Test
+from dragoman.evaluate.results import Figure, Outcome, Result, ResultCell, Status, SystemRow, Table, Test
 from dragoman.evaluate.running.kept_turns import ReadableSet, lean_examples
 from dragoman.evaluate.show.tables import plain
 from dragoman.evaluate.spec import DataSpec, Experiment, FigureSpec, SystemSpec
@@ -185,11 +185,11 @@ class _Tabling:
             self._progress(self._done, 2 * running * len(self._measured.measures), what)
         self._done += 1
 
-    def _column(self, index: int, scores: Mapping[str, Scores], draws: Draws) -> dict[str, Cell]:
+    def _column(self, index: int, scores: Mapping[str, Scores], draws: Draws) -> dict[str, ResultCell]:
         """Compute the cells of one column by system: values first, then tests against the baseline."""
         measure = self._measured.measures[index]
         if measure.spec.missing is not None:
-            return {system: Cell(measure.spec.missing) for system in scores}
+            return {system: ResultCell(measure.spec.missing) for system in scores}
         somewhere = any(any(system_scores.counted) for system_scores in scores.values())
         cells = {}
         for system, system_scores in scores.items():
@@ -205,17 +205,17 @@ class _Tabling:
         named = self._experiment.baseline
         return named if named in scores else None
 
-    def _cell(self, scores: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> Cell:
+    def _cell(self, scores: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> ResultCell:
         from dragoman.evaluate.significance import interval
 
         if not any(scores.counted):
             spoken = somewhere or not measure.metric.about.needs
-            return Cell("not available" if spoken else "no turns")
+            return ResultCell("not available" if spoken else "no turns")
         estimate = interval(scores, draws, name=measure.spec.title)
         details = cast(dict[str, Json], plain(dict(scores.details)))
         if math.isnan(estimate.value):
-            return Cell("not available", n=estimate.n, details=details)
-        return Cell(
+            return ResultCell("not available", n=estimate.n, details=details)
+        return ResultCell(
             "measured",
             estimate.value,
             estimate.n,
@@ -225,13 +225,13 @@ class _Tabling:
             details=details,
         )
 
-    def _table(self, columns: Sequence[Mapping[str, Cell]], dialogues: int) -> Table:
+    def _table(self, columns: Sequence[Mapping[str, ResultCell]], dialogues: int) -> Table:
         spec, block = self._measured.spec, self._measured.block
         rows = []
         for system in self._systems:
             cells = [
                 _with_paper(
-                    column[system.name] if system.runs else Cell(cast(Status, system.missing)),
+                    column[system.name] if system.runs else ResultCell(cast(Status, system.missing)),
                     system,
                     spec.name,
                     measure.spec.title,
@@ -267,7 +267,7 @@ class _Tabling:
             return []
         from dragoman.evaluate.show.figures import figure
 
-        turns = _Lazy(systems, self._turns)
+        turns = _LazyTurns(systems, self._turns)
         drawn = [figure(spec, table, turns) for spec in wanted]
         return [one for one in drawn if one is not None]
 
@@ -283,7 +283,7 @@ def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
     return spec.model_copy(update={"systems": [named[place] for place in places], **along})
 
 
-class _Lazy(Mapping[str, Sequence[Judged]]):
+class _LazyTurns(Mapping[str, Sequence[Judged]]):
     """Turns of each system, read on first use; the last ones are cached."""
 
     def __init__(self, systems: Sequence[str], read: Callable[[str], list[Judged]]) -> None:
@@ -309,8 +309,8 @@ class _Lazy(Mapping[str, Sequence[Judged]]):
 
 
 def _tested(
-    cells: Mapping[str, Cell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
-) -> dict[str, Cell]:
+    cells: Mapping[str, ResultCell], scores: Mapping[str, Scores], baseline: str, others: Sequence[str], draws: Draws
+) -> dict[str, ResultCell]:
     """Add tests to the cells of the other systems, corrected over the column for each kind of test."""
     from dragoman.evaluate.significance import are_decisions, compare, holm
 
@@ -342,7 +342,7 @@ def _unit(example: Example) -> str:
     return example.meta.get("opening") or example.context.dialogue or example.id
 
 
-def _with_paper(cell: Cell, system: SystemSpec, block: str, title: str) -> Cell:
+def _with_paper(cell: ResultCell, system: SystemSpec, block: str, title: str) -> ResultCell:
     paper = system.paper.get(block, {}).get(title)
     return cell if paper is None else replace(cell, paper=paper)
 
@@ -358,7 +358,9 @@ def _empty(experiment: Experiment, spec: DataSpec, systems: Sequence[SystemSpec]
             system.group,
             system.note,
             tuple(
-                _with_paper(Cell(cast(Status, system.missing or "no data")), system, spec.name, measure.spec.title)
+                _with_paper(
+                    ResultCell(cast(Status, system.missing or "no data")), system, spec.name, measure.spec.title
+                )
                 for measure in measures
             ),
         )

@@ -43,7 +43,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ResultCell:
     """One figure in the metric's own unit; the column defines its scale in print."""
 
     status: Status
@@ -79,7 +79,7 @@ class SystemRow:
     system: str
     group: str
     note: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ResultCell, ...]
 
 
 @dataclass(frozen=True, slots=True)

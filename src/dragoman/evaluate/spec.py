@@ -255,7 +255,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = (), *, agents: Sequen
 
 
 def _lent(tables: Mapping[str, Any], path: Path, library: object) -> list[Table]:
-    """The parts of a library that an experiment names; all of them where a name is unknown, for the error message."""
+    """The parts of a library that an experiment uses; all of them where a name is unknown, for the error message."""
     if not isinstance(library, str):
         raise ConfigError(f"{path}: library = {library!r} is no path.", remedy="Name a file of [[parts]].")
     file = path.parent / library

@@ -113,8 +113,8 @@ class DragomanStore(BaseStore):
             (hits,) = self._store.nearest([Query(self._scope, SOURCE, count, vector=vector.tolist())])
             scores = {hit.passage.id: hit.score for hit in hits}
             rows.sort(key=lambda row: -scores.get(row.id, -2.0))
-        found = rows[op.offset : op.offset + op.limit]
-        return [SearchItem(**_fields(row), score=scores.get(row.id)) for row in found]
+        page = rows[op.offset : op.offset + op.limit]
+        return [SearchItem(**_fields(row), score=scores.get(row.id)) for row in page]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         names = {_namespace(row) for row in self._store.passages(self._scope, SOURCE)}

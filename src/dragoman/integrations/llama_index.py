@@ -104,8 +104,8 @@ class DragomanChatEngine(BaseChatEngine):
                 response.source_nodes = _nodes(piece.evidence)
             else:
                 text += piece
-                said = ChatMessage(role=MessageRole.ASSISTANT, content=text)
-                yield ChatResponse(message=said, delta=piece)
+                so_far = ChatMessage(role=MessageRole.ASSISTANT, content=text)
+                yield ChatResponse(message=so_far, delta=piece)
 
 
 async def _in_thread(pieces: Iterator[ChatResponse]) -> AsyncGenerator[ChatResponse, None]:

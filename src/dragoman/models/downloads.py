@@ -74,11 +74,11 @@ def address(name: str) -> Address:
     if name in SUGGESTIONS:
         return replace(address(SUGGESTIONS[name].address), name=name)
     if name.startswith("hf:"):
-        found = _HF.match(name)
-        if found is None or ".." in found["file"].split("/"):
+        match = _HF.match(name)
+        if match is None or ".." in match["file"].split("/"):
             raise WeightsError(f"'{name}' is no file of a model hub.", remedy="Write hf:OWNER/REPO/FILE.gguf.")
         hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
-        owner, repo, file = found["owner"], found["repo"], found["file"]
+        owner, repo, file = match["owner"], match["repo"], match["file"]
         place = home() / "models" / f"{owner}--{repo}" / file.replace("/", "--")
         url, page = f"{hub}/{owner}/{repo}/resolve/main/{file}", f"{hub}/api/models/{owner}/{repo}"
         return Address(name, url, place, page)

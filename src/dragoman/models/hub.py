@@ -110,12 +110,12 @@ def card(part: Part, target: HubName) -> str:
         else f"# {part.folder.name}\n\nA part of the kind `{part.kind}`.\n"
     )
     licence = str(_recipe(part).get("licence", ""))
-    known = re.match(r"Apache-2\.0|MIT", licence)
+    spdx = re.match(r"Apache-2\.0|MIT", licence)
     header = {
         "library_name": "dragoman",
         "tags": ["dragoman", part.kind.partition(".")[0]],
         # What was learned from other sets may carry their terms, which the card names.
-        "license": known[0].lower() if known and known[0] == licence else "other",
+        "license": spdx[0].lower() if spdx and spdx[0] == licence else "other",
     }
     lines = [f"{key}: {json.dumps(value)}" for key, value in header.items()]
     use = f"\n## How to use\n\n    dragoman parts pull {PREFIX}{target.repository}\n"
@@ -168,8 +168,8 @@ def _check_base(part: Part) -> None:
     if base is None:
         return
     name = str(base)
-    known = name in weights.CATALOGUE or (Path(name).name == name and (home() / "models" / name).exists())
-    if not known:
+    is_available = name in weights.CATALOGUE or (Path(name).name == name and (home() / "models" / name).exists())
+    if not is_available:
         raise WeightsError(
             f"The part was trained on the base '{name}', which is not known here.",
             remedy=f"Put these weights into $DRAGOMAN_HOME/models/{Path(name).name}, and pull again.",
@@ -210,5 +210,5 @@ def _reported(name: HubName) -> Iterator[None]:
 
 def _network_errors() -> tuple[type[Exception], ...]:
     """What the hub's client raises without a connection: it moved from one HTTP library to its successor."""
-    found = [import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None]
-    return tuple(found)
+    errors = [import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None]
+    return tuple(errors)

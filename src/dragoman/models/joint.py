@@ -107,14 +107,14 @@ class JointScorer:
         session, tokenizer = self._load()
         cut = self._max_tokens
         encodings = tokenizer.encode_batch([(clean(first, cut), clean(second, cut)) for first, second in texts])
-        wanted = {given.name for given in session.get_inputs()}
+        wanted = {tensor.name for tensor in session.get_inputs()}
         lengths = [len(encoding.ids) for encoding in encodings]
         for rows in batches(sorted(range(len(lengths)), key=lambda row: lengths[row]), lengths, self._batch):
             ids = np.array([encodings[row].ids for row in rows], dtype=np.int64)  # (B, T)
             types = np.array([encodings[row].type_ids for row in rows], dtype=np.int64)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-            given = session.run(list(heads), {name: value for name, value in feed.items() if name in wanted})
-            for head, scores in zip(heads, given, strict=True):
+            batch_outputs = session.run(list(heads), {name: value for name, value in feed.items() if name in wanted})
+            for head, scores in zip(heads, batch_outputs, strict=True):
                 outputs[head][rows] = scores
         return outputs
 

@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One thing that a part decides: its labels, how a score becomes a probability, from which one on it is a yes.
+    """One decision of a part: its labels, the calibration of its scores, and the thresholds.
 
     A head with one label gives one score, the log-odds of that label; one with several gives a score for each, and
     each is a decision of its own with a calibration and a threshold of its own, by label.
@@ -127,7 +127,7 @@ def open_part(name_or_folder: str | Path, *, kind: str | None = None, folder: Pa
 
 
 def _again(place: Path) -> str:
-    """How a file of a part comes back: from the weights that were trained, where they lie beside it."""
+    """The remedy for a damaged file: export it again, where the trained weights are present."""
     export = f", or run `dragoman export {place.resolve()}`" if (place / _TRAINED).is_file() else ""
     return f"Copy the folder again{export}, or train it again."
 

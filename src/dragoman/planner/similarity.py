@@ -48,10 +48,10 @@ class SimilarityPlanner:
         requests = [
             Request(context, (source,), k=1, without=_only_told(context)) for context in turns for source in sources
         ]
-        found = self._retriever.retrieve(requests)
+        results = self._retriever.retrieve(requests)
         width = len(sources)
         return [
-            self._one(context, graph, dict(zip(graph.names, found[i * width : (i + 1) * width], strict=True)))
+            self._one(context, graph, dict(zip(graph.names, results[i * width : (i + 1) * width], strict=True)))
             for i, context in enumerate(turns)
         ]
 

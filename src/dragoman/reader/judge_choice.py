@@ -22,8 +22,9 @@ from dragoman import prompts
 from dragoman.core.errors import DragomanError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context, Draft, Evidence, Prompt
+from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import effect
-from dragoman.decision.joint import EXCEPTION, Option
+from dragoman.decision.joint import Option
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
 from dragoman.reader.judge_exam import WORDS, examine
@@ -201,6 +202,6 @@ def distinct(options: Sequence[Option]) -> list[Option]:
 
 def with_exception(option: Option) -> Option:
     """A rule with the exception that stands in the sentence after it."""
-    if option.following and EXCEPTION.match(option.following):
+    if takes_back(option.sentence, option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option

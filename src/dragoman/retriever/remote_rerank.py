@@ -68,8 +68,8 @@ class RemoteRerankRetriever:
 
     def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         wider = [replace(request, k=max(request.k, self._pool)) for request in requests]
-        found = self._inner.retrieve(wider)
-        return [self._judged(request, row) for request, row in zip(requests, found, strict=True)]
+        results = self._inner.retrieve(wider)
+        return [self._judged(request, row) for request, row in zip(requests, results, strict=True)]
 
     def _judged(self, request: Request, candidates: Sequence[Evidence]) -> list[Evidence]:
         if not candidates:

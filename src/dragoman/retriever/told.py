@@ -65,7 +65,7 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
 
 def _clauses(text: str, *, whole: bool) -> list[str]:
     """The sentences of a turn; where memory took something from it, their clauses, so that only the rest is left."""
-    units = sentences(text)
+    units = list(sentences(text))
     return (
         units if whole else [part.strip(" ,.") for unit in units for part in _CLAUSE.split(unit) if part.strip(" ,.")]
     )

@@ -94,7 +94,7 @@ def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links:
         if not path.exists():
             raise _missing(path)
         roots.append(origin_of(path, base))
-        walk = _Walk(path, base, follow_links=follow_links)
+        walk = _FolderWalk(path, base, follow_links=follow_links)
         for inner in walk.files():
             origin = origin_of(inner, base)
             files.setdefault(origin, SourceFile(inner, origin))
@@ -171,7 +171,7 @@ def read(path: Path | str) -> Document:
     return parse(load(Path(path)), Path(path).name)
 
 
-class _Walk:
+class _FolderWalk:
     """A walk over the files of a folder, sorted by name within each folder; it enters no folder twice."""
 
     def __init__(self, root: Path, base: Path | None, *, follow_links: bool) -> None:

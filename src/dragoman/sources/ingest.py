@@ -90,11 +90,11 @@ def ingest(
         raise InputError(
             "Workers in other processes cannot share this encoder.", remedy="Pass `made`, which builds one."
         )
-    given = list(paths)
+    places = list(paths)
     run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
     with ExitStack() as stack:
-        files = find([path for path in given if not is_address(path)], base=base, follow_links=follow_links)
-        addresses = [str(path) for path in given if is_address(path)]
+        files = find([path for path in places if not is_address(path)], base=base, follow_links=follow_links)
+        addresses = [str(path) for path in places if is_address(path)]
         if addresses:
             folder = stack.enter_context(TemporaryDirectory(prefix="dragoman-web-"))
             files = _joined(files, _fetched(addresses, Path(folder), web))
@@ -127,14 +127,14 @@ def _fetched(addresses: Iterable[str], folder: Path, web: WebLimits | None) -> F
 
     limits = web or WebLimits()
     repositories = [address for address in addresses if is_repository(address)]
-    found = fetch_pages([address for address in addresses if address not in repositories], folder / "pages", limits)
+    files = fetch_pages([address for address in addresses if address not in repositories], folder / "pages", limits)
     for number, address in enumerate(repositories):
         try:
             cloned = fetch_repository(address, folder / f"clone{number}", allow_private=limits.allow_private)
-            found = _joined(found, cloned)
+            files = _joined(files, cloned)
         except InputError as error:
-            found = replace(found, failed=(*found.failed, Failure(address, str(error))))
-    return found
+            files = replace(files, failed=(*files.failed, Failure(address, str(error))))
+    return files
 
 
 def _joined(first: FoundFiles, second: FoundFiles) -> FoundFiles:

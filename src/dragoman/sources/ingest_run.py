@@ -65,7 +65,7 @@ class _Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _FileChange:
     """A file whose passages differ from the store's; `robbed` are deleted files whose ids it takes over."""
 
     file: SourceFile
@@ -81,12 +81,12 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _WriteBatch:
     """A batch of passages to encode and write; `group` are their files, `first` and `last` say whether it is the first
     and the last batch of these files."""
 
-    queue: Sequence[tuple[Passage, _Change]]
-    group: Sequence[_Change]
+    queue: Sequence[tuple[Passage, _FileChange]]
+    group: Sequence[_FileChange]
     first: bool
     last: bool
 
@@ -167,7 +167,7 @@ class IngestRun:
         """Read changed files, with `reader` instead of the default job, and write their differences."""
         waiting: list[_Changed] = []
         read = workers.map(reader or reading(), self._unread(files, waiting))
-        parts: list[_Batch] = []
+        parts: list[_WriteBatch] = []
         shards = self._parts(self._groups(read, waiting), parts)
         for vectors in workers.map(encoding(encoder, made, self._source.about), shards):
             self._write(parts.pop(0), vectors)
@@ -217,9 +217,9 @@ class IngestRun:
             return None
         return _Changed(place, file, digest, len(content), trusted_time(status)), content
 
-    def _groups(self, read: Iterable[Read], waiting: list[_Changed]) -> Iterator[list[_Change]]:
+    def _groups(self, read: Iterable[Read], waiting: list[_Changed]) -> Iterator[list[_FileChange]]:
         """Groups of files with a batch of passages to write; the last group may have fewer."""
-        pending: list[_Change] = []
+        pending: list[_FileChange] = []
         for document in read:
             changed = waiting.pop(0)
             try:
@@ -236,24 +236,24 @@ class IngestRun:
             self._send(pending)
             yield pending
 
-    def _send(self, group: Sequence[_Change]) -> None:
+    def _send(self, group: Sequence[_FileChange]) -> None:
         """Count the rows of a group as written for later comparisons."""
         self._coming.update(self._claimed)
         self._claimed.clear()
         self._leaving.update(stale for change in group for stale in change.stale)
 
-    def _parts(self, groups: Iterable[list[_Change]], parts: list[_Batch]) -> Iterator[Shard[tuple[str, ...]]]:
+    def _parts(self, groups: Iterable[list[_FileChange]], parts: list[_WriteBatch]) -> Iterator[Shard[tuple[str, ...]]]:
         """The batches to encode; a group with nothing to encode is one empty batch."""
         for group in groups:
             queue = [(passage, change) for change in group for passage in change.writes]
             starts = range(0, max(1, len(queue)), self._batch)
             for start in starts:
                 part = queue[start : start + self._batch]
-                parts.append(_Batch(part, group, first=start == 0, last=start == starts[-1]))
+                parts.append(_WriteBatch(part, group, first=start == 0, last=start == starts[-1]))
                 name = part[0][1].file.origin if part else group[0].file.origin
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
-    def _write(self, part: _Batch, vectors: FloatArray) -> None:
+    def _write(self, part: _WriteBatch, vectors: FloatArray) -> None:
         """Write a batch: passages first, the ledger last. Uploads are written by whole files, in one transaction."""
         if self._switch is not None:
             self._collect(part, vectors)
@@ -272,7 +272,7 @@ class IngestRun:
             self._ledger.finish(change.file.origin, change.entry)
             self._written(change)
 
-    def _collect(self, part: _Batch, vectors: FloatArray) -> None:
+    def _collect(self, part: _WriteBatch, vectors: FloatArray) -> None:
         """Collect the batches of some files, and switch from the old passages to the new ones with the last batch."""
         import numpy as np
 
@@ -290,7 +290,7 @@ class IngestRun:
         for change in part.group:
             self._written(change)
 
-    def _written(self, change: _Change) -> None:
+    def _written(self, change: _FileChange) -> None:
         """Count a file whose passages are all in the store."""
         self.whole.add(change.file.origin)
         self.counts.added += len(change.added)
@@ -300,7 +300,7 @@ class IngestRun:
         for passage in change.added:
             self._coming.pop(passage.id, None)
 
-    def _compare(self, changed: _Changed, read: Read) -> _Change:
+    def _compare(self, changed: _Changed, read: Read) -> _FileChange:
         """The differences between a file and the store."""
         if read.refused:
             raise InputError(read.refused)
@@ -311,7 +311,7 @@ class IngestRun:
         self._fit(len(ids) - len(stored), file)
         robbed = self._claim(added, file)
         self._report_places(changed.place, file, read.failed)
-        return _Change(
+        return _FileChange(
             file,
             Entry(changed.digest, changed.size, changed.modified, len(passages), read.failed),
             added,

@@ -26,7 +26,7 @@ _TOKEN = re.compile(rf"(?<!\s)\s*+\S{{1,{_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _PassagePiece:
     text: str
     block: DocumentBlock
     part: int = 1
@@ -74,7 +74,7 @@ def _statement(block: DocumentBlock) -> DocumentBlock:
     return replace(block, text=block.text.removeprefix("- "), kind="record")
 
 
-def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _Piece, str]]:
+def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _PassagePiece, str]]:
     """Each piece with its id: its own, for the first piece the document's, else one made from its position."""
     ordinals: Counter[tuple[str, ...]] = Counter()
     taken: set[str] = set()
@@ -106,7 +106,7 @@ def _check_name(what: str, name: str | None, origin: str) -> None:
         )
 
 
-def _explicit(piece: _Piece) -> str | None:
+def _explicit(piece: _PassagePiece) -> str | None:
     block_id = piece.block.id
     return block_id if block_id is None or piece.part == 1 else f"{block_id}/{piece.part}"
 
@@ -115,7 +115,7 @@ def _hashed(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def _pieces(section: Section) -> Iterator[_Piece]:
+def _pieces(section: Section) -> Iterator[_PassagePiece]:
     """The texts of a section: short blocks joined, long ones split, blocks with an id and records separate."""
     joined: list[DocumentBlock] = []
     size = 0.0
@@ -123,16 +123,16 @@ def _pieces(section: Section) -> Iterator[_Piece]:
         alone = block.id is not None or block.kind == "record"
         heavy = weight(block.text)
         if joined and (alone or size + heavy > LIMIT):
-            yield _Piece(_join(joined), joined[0])
+            yield _PassagePiece(_join(joined), joined[0])
             joined, size = [], 0.0
         if alone or heavy > LIMIT * _SLACK:
             for part, text in enumerate(_split(block), start=1):
-                yield _Piece(text, block, part)
+                yield _PassagePiece(text, block, part)
         else:
             joined.append(block)
             size += heavy
     if joined:
-        yield _Piece(_join(joined), joined[0])
+        yield _PassagePiece(_join(joined), joined[0])
 
 
 def _join(blocks: list[DocumentBlock]) -> str:

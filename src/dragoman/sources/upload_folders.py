@@ -80,11 +80,11 @@ class UploadFolders:
     def use(self, root: Path) -> None:
         """Note another folder that will hold uploads."""
         root = root.resolve()
-        if root in {known.resolve() for known in self.roots}:
+        if root in {folder.resolve() for folder in self.roots}:
             return
         make_private_folder(self._state)
         passing = self._state / f".{_PLACES}-{secrets.token_hex(8)}"
-        passing.write_text(json.dumps([*(str(known) for known in self.roots[1:]), str(root)]), encoding="utf-8")
+        passing.write_text(json.dumps([*(str(folder) for folder in self.roots[1:]), str(root)]), encoding="utf-8")
         passing.chmod(0o600)
         passing.replace(self._state / _PLACES)
 

@@ -19,7 +19,7 @@ APPEND = """INSERT INTO turns (tenant, user, dialogue, speaker, text, trace, req
     VALUES (:tenant, :user, :dialogue, :speaker, :text, :trace, :request, :said_at)"""
 
 
-class _Entry:
+class _QueuedWrite:
     """The turns of one call, and its outcome."""
 
     __slots__ = ("error", "hold", "is_done", "rows", "scope")
@@ -37,13 +37,13 @@ class Appending:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[_Entry] = []
+        self._waiting: list[_QueuedWrite] = []
         self._list, self._writing = Lock(), Lock()
 
     def add(self, scope: Scope, rows: Sequence[Mapping[str, Cell]]) -> None:
         """Add turns, all or none."""
         check_cancelled()  # here, since another thread may write them
-        entry = _Entry(scope, rows)
+        entry = _QueuedWrite(scope, rows)
         with self._list:
             self._waiting.append(entry)
         with self._writing:
@@ -54,7 +54,7 @@ class Appending:
         if entry.error is not None:
             raise entry.error
 
-    def _write(self, entries: Sequence[_Entry]) -> None:
+    def _write(self, entries: Sequence[_QueuedWrite]) -> None:
         try:
             self._commit(entries)
         except DragomanError as error:
@@ -73,7 +73,7 @@ class Appending:
         for entry in entries:
             entry.is_done = True
 
-    def _commit(self, entries: Sequence[_Entry]) -> None:
+    def _commit(self, entries: Sequence[_QueuedWrite]) -> None:
         with self._database.writing(entries[0].scope, checked=False) as rows:
             for entry in entries:
                 scoped = rows.of(entry.scope)

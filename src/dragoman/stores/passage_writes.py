@@ -62,7 +62,7 @@ class _Present:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _RowChange:
     """A row to write: an update of an existing row, or a new one."""
 
     passage: Passage
@@ -79,7 +79,7 @@ class PassageBatch:
         self._ids = json.dumps(list(self._given))
         self._lines: dict[str, str] = {}
         self._found: list[tuple[Cell, ...]] | None = None
-        self._changes: list[_Change] = []
+        self._changes: list[_RowChange] = []
 
     def plan(self, rows: ScopedRows) -> None:
         """Compare the batch with the stored rows, and analyse the passages to write."""
@@ -193,12 +193,12 @@ def _present(cells: Sequence[Cell]) -> _Present:
     return _Present(int(seq or 0), str(source), mark, int(length or 0), bool(live), vector)
 
 
-def _compare(passage: Passage, vector: bytes | None, present: _Present | None) -> _Change | None:
+def _compare(passage: Passage, vector: bytes | None, present: _Present | None) -> _RowChange | None:
     if present is None:
-        return _Change(passage, vector, None)
+        return _RowChange(passage, vector, None)
     check_source(passage, present.source)
     if present.digest != digest(passage):
-        return _Change(passage, vector, present)
+        return _RowChange(passage, vector, present)
     if present.live and vector in (None, present.vector):
         return None
-    return _Change(passage, vector or present.vector, present)
+    return _RowChange(passage, vector or present.vector, present)

@@ -100,7 +100,7 @@ class Analyser:
         self.stop_words = stop_words
         self.jieba = jieba
         self._english = SNOWBALL[language] == "english"
-        self._known = _Known(self._fresh)
+        self._known = _TokenCache(self._fresh)
         self._lock = Lock()
         self._stemmer: Any = None
         self._cut: Callable[[str], list[str]] | None = None
@@ -134,9 +134,9 @@ class Analyser:
         """The tokens of one match; a chunk that is one piece has the same, so that both are known by one table."""
         if _CJK_RUN.match(piece):
             return " ".join(self._words(piece) if self.jieba else self._bigrams(piece))
-        found = self._known.get(piece)
-        if found is not None:
-            return found
+        tokens = self._known.get(piece)
+        if tokens is not None:
+            return tokens
         return self._know(piece, _number(piece) if piece[0].isdecimal() else " ".join(self._stems(piece)))
 
     def _know(self, chunk: str, tokens: str) -> str:
@@ -189,7 +189,7 @@ class Analyser:
         return tuple(word for word in words if not (word in ZH_ALONE or ZH_STOP.fullmatch(word)))
 
 
-class _Known(dict[str, str]):
+class _TokenCache(dict[str, str]):
     """Tokens by chunk; what is not there is asked for, by the dictionary itself."""
 
     def __init__(self, fresh: Callable[[str], str]) -> None:

@@ -63,9 +63,9 @@ class Unwinding:
     def _go_on(self, said: str) -> None:
         self._text, self._round, self._place = self._text + said, "", 0
         repeated, period = _repeated(self._text)
-        told = self._sure - (len(self._text) - repeated)
-        if period and told > 0:  # of what was told already nothing is taken back: the circle begins after it
-            repeated -= -(-told // period) * period
+        overlap = self._sure - (len(self._text) - repeated)
+        if period and overlap > 0:  # of what was told already nothing is taken back: the circle begins after it
+            repeated -= -(-overlap // period) * period
             period = period if _is_circle(repeated, period) else 0
         first = len(self._text) - repeated
         if period and any(map(str.isalpha, self._text[first - period : first])):

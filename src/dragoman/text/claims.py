@@ -43,16 +43,16 @@ _NEGATION = re.compile(
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling: digits, English and Chinese number words."""
     plain = unicodedata.normalize("NFKC", text)
-    found = {_canonical(match) for match in _DIGITS.findall(plain)}
-    found.update(str(value) for value in _spelt(plain))
-    found.update(str(_chinese(match)) for match in _ZH_NUMBER.findall(plain))
-    return frozenset(found)
+    values = {_canonical(match) for match in _DIGITS.findall(plain)}
+    values.update(str(value) for value in _spelt(plain))
+    values.update(str(_chinese(match)) for match in _ZH_NUMBER.findall(plain))
+    return frozenset(values)
 
 
 def names(text: str) -> frozenset[str]:
     """Capitalised words that do not open a sentence: people, places, houses, casefolded."""
-    found = (match.group().rstrip("'’").removesuffix("'s").removesuffix("’s") for match in _NAME.finditer(text))
-    return frozenset(name.casefold() for name in found if name not in _NOT_NAMES)
+    words = (match.group().rstrip("'’").removesuffix("'s").removesuffix("’s") for match in _NAME.finditer(text))
+    return frozenset(name.casefold() for name in words if name not in _NOT_NAMES)
 
 
 def unsupported(text: str, supports: Iterable[str]) -> tuple[str, ...]:

@@ -44,29 +44,29 @@ _OWN = re.compile(r"(?:关于|有关)?(?:我|刚才我|之前我|以前我|刚�
 
 def requested(sentence: str) -> str | None:
     """What a sentence asks to forget: `EVERYTHING`, the words for one fact, or None where it asks for nothing."""
-    said = "".join(sentence.split())
-    if _NONE.search(said):
+    request = "".join(sentence.split())
+    if _NONE.search(request):
         return None
-    is_question = said.endswith(("？", "?", "吗"))
-    said = said.rstrip("。！？!?；;.~～，,")
+    is_question = request.endswith(("？", "?", "吗"))
+    request = request.rstrip("。！？!?；;.~～，,")
     for _ in range(_STEPS):
-        shorter = _CLOSE.sub("", _TAIL.sub("", said))
-        if shorter == said:
+        shorter = _CLOSE.sub("", _TAIL.sub("", request))
+        if shorter == request:
             break
-        is_urged = said.endswith("吧")
-        is_question = is_question or said.endswith("吗")
-        said = shorter
+        is_urged = request.endswith("吧")
+        is_question = is_question or request.endswith("吗")
+        request = shorter
         if is_urged:
-            said += "吧"
+            request += "吧"
             break
-    is_urged, said = said.endswith("吧"), said.rstrip("吧")
-    said, is_polite = _headed(said)
+    is_urged, request = request.endswith("吧"), request.rstrip("吧")
+    request, is_polite = _headed(request)
     if is_question and not is_polite:
         return None
-    moved = _MOVED.match(said)
-    match = moved or _FIRST.match(said)
+    moved = _MOVED.match(request)
+    match = moved or _FIRST.match(request)
     if match is None:
-        return EVERYTHING if _FRONTED.match(said) else None
+        return EVERYTHING if _FRONTED.match(request) else None
     if match["verb"] == "忘了" and moved is None and not (is_polite or is_urged):
         return None  # as likely "I forgot"
     what = match["object"].strip("，,：:")
@@ -93,14 +93,14 @@ def _consists_of_pieces(what: str) -> bool:
     return place > 0
 
 
-def _headed(said: str) -> tuple[str, bool]:
+def _headed(request: str) -> tuple[str, bool]:
     """The sentence without what comes before its verb, and whether that was polite."""
     is_polite = False
     for _ in range(_STEPS):
-        lead = _LEAD_IN.match(said)
-        head = lead or _HEAD.match(said)
-        if head is None or _FRONTED.match(said):
+        lead = _LEAD_IN.match(request)
+        head = lead or _HEAD.match(request)
+        if head is None or _FRONTED.match(request):
             break
         is_polite = is_polite or (lead is None and bool(head["polite"]))
-        said = said[head.end() :]
-    return said, is_polite
+        request = request[head.end() :]
+    return request, is_polite

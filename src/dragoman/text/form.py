@@ -148,10 +148,10 @@ def _social(text: str) -> Act | None:
     if len(clauses) > 1:
         acts = set()
         for clause in clauses:
-            found = _social(clause)
-            if found is None:  # one that asks for something is enough: the rest is not looked at
+            clause_act = _social(clause)
+            if clause_act is None:  # one that asks for something is enough: the rest is not looked at
                 return None
-            acts.add(found)
+            acts.add(clause_act)
         ranked: tuple[Act, ...] = ("wellbeing", "thanks", "farewell", "greeting", "acknowledgement")
         return next(act for act in ranked if act in acts)
     return None

@@ -64,37 +64,37 @@ class Names:
         Names that are only guessed at later than that (from one word, perhaps misspelt) are about as likely; they come
         too. The latest come first.
         """
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         telling = 0
         for text in reversed(texts):
-            said = self._said(text)
-            found.update(dict.fromkeys(said))
-            telling += any(said.values())
+            mentions = self._said(text)
+            names.update(dict.fromkeys(mentions))
+            telling += any(mentions.values())
             if most and telling >= most:
                 break
-        return tuple(found)
+        return tuple(names)
 
     def _find(self, text: str) -> Mapping[str, bool]:
         """The names in order; whether each is surely meant."""
-        said = words_of(text)
-        found: dict[str, tuple[int, bool]] = {}
-        free = [True] * len(said)
+        tokens = words_of(text)
+        places: dict[str, tuple[int, bool]] = {}
+        free = [True] * len(tokens)
         place = 0
-        while place < len(said):
+        while place < len(tokens):
             fitting = [
                 (words, name, is_sure)
-                for words, name, is_sure in self._starts.get(said[place], ())
-                if tuple(said[place : place + len(words)]) == words
+                for words, name, is_sure in self._starts.get(tokens[place], ())
+                if tuple(tokens[place : place + len(words)]) == words
             ]
             longest = max((len(words) for words, _, _ in fitting), default=0)
             for words, name, is_sure in fitting:
                 if len(words) == longest:
-                    found[name] = min(place, found.get(name, (place,))[0]), is_sure or found.get(name, (0, False))[1]
+                    places[name] = min(place, places.get(name, (place,))[0]), is_sure or places.get(name, (0, False))[1]
             free[place : place + longest] = [False] * longest
             place += max(longest, 1)
-        for name, where, is_sure in self._misspelt(said, free) if self._fuzzy else ():
-            found.setdefault(name, (where, is_sure))
-        return {name: found[name][1] for name in sorted(found, key=lambda name: found[name][0])}
+        for name, where, is_sure in self._misspelt(tokens, free) if self._fuzzy else ():
+            places.setdefault(name, (where, is_sure))
+        return {name: places[name][1] for name in sorted(places, key=lambda name: places[name][0])}
 
     def _misspelt(self, said: Sequence[str], free: list[bool]) -> Iterator[tuple[str, int, bool]]:
         """Names that a stretch of words nearly is, the longest first; what is taken is not looked at again."""
@@ -109,17 +109,17 @@ class Names:
                     yield name, place, is_sure
 
     def _nearest(self, joined: str, size: int) -> tuple[str, bool]:
-        best, found = _ALIKE, ("", False)
+        best, nearest = _ALIKE, ("", False)
         if len(joined) < _DISTINCT:
-            return found
+            return nearest
         for words in (size, size + 1, size - 1):  # 'guest house' and 'guesthouse' are the same
             for letters, name, is_sure in self._letters.get((words, joined[0]), ()):
                 if abs(len(letters) - len(joined)) > max(1, len(letters) // 6):
                     continue
                 alike = SequenceMatcher(None, letters, joined, autojunk=False)
                 if alike.quick_ratio() > best and (share := alike.ratio()) > best:
-                    best, found = share, (name, is_sure)
-        return found
+                    best, nearest = share, (name, is_sure)
+        return nearest
 
 
 def words_of(text: str) -> list[str]:
@@ -145,9 +145,9 @@ def _forms(names: Sequence[str], common: frozenset[str]) -> dict[str, dict[tuple
     split = {name: tuple(words_of(name)) for name in names}
     tails = _tails(split.values())
     times = Counter(word for words in split.values() for word in set(words))
-    found: dict[str, dict[tuple[str, ...], bool]] = {}
-    for name, given in split.items():
-        words = given[1:] if len(given) > 1 and given[0] == "the" else given
+    forms_by_name: dict[str, dict[tuple[str, ...], bool]] = {}
+    for name, words_of_name in split.items():
+        words = words_of_name[1:] if len(words_of_name) > 1 and words_of_name[0] == "the" else words_of_name
         forms = {words: True} if words else {}
         rest = next((words[:-size] for size in (3, 2, 1) if words[-size:] in tails and words[:-size]), ())
         if len(rest) > 1:
@@ -156,8 +156,8 @@ def _forms(names: Sequence[str], common: frozenset[str]) -> dict[str, dict[tuple
             forms.setdefault(rest, False)
         if common and words and words[0] not in common and times[words[0]] == 1 and len(words[0]) >= _DISTINCT:
             forms.setdefault(words[:1], False)
-        found[name] = forms
-    return found
+        forms_by_name[name] = forms
+    return forms_by_name
 
 
 def _tails(split: Iterable[tuple[str, ...]]) -> frozenset[tuple[str, ...]]:

@@ -59,11 +59,11 @@ def standalone(context: Context) -> SearchText:
 
 def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:
     """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
-    said = spelt(" ".join(context.last.split()))
-    turn = _asked(said)
-    lean = leaning(said)
+    text = spelt(" ".join(context.last.split()))
+    turn = _asked(text)
+    lean = leaning(text)
     alone = SearchText(turn, turn=turn)
-    if lean is None or not context.history or not depth or form(said).act in SOCIAL:
+    if lean is None or not context.history or not depth or form(text).act in SOCIAL:
         return alone
     carried = _carried(context.history, known, depth - 1, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
@@ -127,15 +127,15 @@ def _mentions(reply: str) -> list[str]:
     """What a reply brought up: its names, and all its content where it is as short as a spoken one."""
     if is_chinese(reply):
         return _ZH_NAME.findall(reply)[:2]
-    found = []
+    mentions = []
     for match in _NAME.finditer(reply):
         words = content_words(match.group())
         if words and (len(words) > 1 or not _starts_sentence(reply, match.start())):
-            found += words
+            mentions += words
     words = content_words(reply)
     if len(words) <= _SPOKEN:
-        found += [word for word in words if word.lower() not in _PREDICATES]
-    return list(dict.fromkeys(found))[:_MOST_MENTIONS]
+        mentions += [word for word in words if word.lower() not in _PREDICATES]
+    return list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
 
 
 def _starts_sentence(text: str, place: int) -> bool:

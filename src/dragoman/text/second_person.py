@@ -67,5 +67,5 @@ def said_back(texts: Sequence[str], language: str) -> str:
 
 
 def _turned(word: re.Match[str]) -> str:
-    said = word[0]
-    return _FORMS.get(said.lower().replace("’", "'"), said)
+    spelling = word[0]
+    return _FORMS.get(spelling.lower().replace("’", "'"), spelling)

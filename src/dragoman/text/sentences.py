@@ -52,10 +52,10 @@ _CJK_CHAR = re.compile(f"[{CJK}]")
 
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences of a text in order, stripped; list bullets and heading marks are left out."""
-    found: list[str] = []
+    parts: list[str] = []
     for start, end in _blocks(text):
-        found.extend(_within(text[start:end]))
-    return tuple(found)
+        parts.extend(_within(text[start:end]))
+    return tuple(parts)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -147,10 +147,10 @@ def _stop_ends(before: str, following: str, *, initial: bool) -> bool:  # noqa: 
     """Whether a full stop after `before` ends the sentence, seen from the words on its two sides."""
     if _NUMBERED.match(f"{before}. "):
         return False
-    found = _WORD_BEFORE.search(before)
-    if not found:
+    match = _WORD_BEFORE.search(before)
+    if not match:
         return False
-    word = found.group().lower().lstrip("*_")
+    word = match.group().lower().lstrip("*_")
     opener = following.lower() in _OPENERS and not (initial and len(following) == 1)
     if word in _TITLES:
         return False

@@ -25,10 +25,10 @@ class View:
     language: str = "en"
 
     def text(self, context: Context) -> str:
-        said = context.turns[-self.turns :] if self.turns else context.turns
+        turns = context.turns[-self.turns :] if self.turns else context.turns
         if self.order == "newest":
-            said = said[::-1]
-        return " ".join(self.line(turn) for turn in said)
+            turns = turns[::-1]
+        return " ".join(self.line(turn) for turn in turns)
 
     def line(self, turn: Turn) -> str:
         """One turn of the text."""

@@ -1,1 +1,1 @@
-"""Training: recipes, learners, the loop, and what comes out: a part that the light runtime runs."""
+"""Training: recipes, learners and the loop; the result is a part that runs without torch."""

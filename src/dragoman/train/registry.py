@@ -15,8 +15,8 @@ L = TypeVar("L", bound=Callable[[], Learner])
 
 
 class Learners:
-    """Every learner; the files of `train/learners/`, and strangers' of the entry-point group `dragoman.learner`, are
-    imported when one is first asked for."""
+    """Registry of learners; imports the files of `train/learners/` and the entry points `dragoman.learner` on first
+    use."""
 
     def __init__(self) -> None:
         self._made: dict[str, Callable[[], Learner]] = {}

@@ -84,7 +84,7 @@ def test_an_unknown_scheme_is_named_with_what_is_meant():
 def test_a_text_is_cut_once_and_what_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(tokens, "_KEPT", 2)
     seen = []
-    cut = tokens._Cut(lambda text: (seen.append(text), text.split())[1])
+    cut = tokens._CachedTokenizer(lambda text: (seen.append(text), text.split())[1])
     assert cut("a b") == cut("a b") == ("a", "b")
     assert seen == ["a b"]
     cut("c")

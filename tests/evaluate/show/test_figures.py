@@ -7,7 +7,7 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Reply, Trace
 from dragoman.core.values import Context, Plan, Verdict
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.results import Cell, Column, Figure, Series, SystemRow, Table
+from dragoman.evaluate.results import Column, Figure, ResultCell, Series, SystemRow, Table
 from dragoman.evaluate.show.draw import svg
 from dragoman.evaluate.show.figures import KINDS, figure
 from dragoman.evaluate.spec import FigureSpec
@@ -43,7 +43,7 @@ def table(cells, titles=("F1",)):
     return Table("set", "Set", "", 3, 1, None, tuple(map(column, titles)), rows)
 
 
-MEASURED = table({name: (Cell("measured", 0.5, 3),) for name in TURNS})
+MEASURED = table({name: (ResultCell("measured", 0.5, 3),) for name in TURNS})
 
 
 def test_augmentation_by_position_is_the_share_of_turns_at_each_place():
@@ -79,13 +79,13 @@ def test_an_open_gate_with_a_null_plan_looks_nothing_up():
 
 def test_domains_come_with_the_most_frequent_first_and_turns_without_one_are_left_out():
     turns = [turn(0, retrieve=True, gold=True, domain=name) for name in ("train", "hotel", "hotel", "")]
-    made = figure(FigureSpec(kind="by-domain"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
+    made = figure(FigureSpec(kind="by-domain"), table({"always": (ResultCell("measured", 0.5, 3),)}), {"always": turns})
     assert made.series[0].x == ("hotel", "train")
     assert made.shape == "bars"
 
 
 def test_every_domain_of_a_usual_set_is_drawn_and_what_is_not_is_said():
-    alone = table({"always": (Cell("measured", 0.5, 3),)})
+    alone = table({"always": (ResultCell("measured", 0.5, 3),)})
     many = [turn(0, retrieve=True, gold=True, domain=f"d{number:02}") for number in range(43)]
     usual = figure(FigureSpec(kind="by-domain"), alone, {"always": many[:17]})
     assert (len(usual.series[0].x), usual.note) == (17, "")
@@ -100,14 +100,16 @@ def test_every_domain_of_a_usual_set_is_drawn_and_what_is_not_is_said():
 def test_gold_is_a_share_of_the_turns_that_are_labelled():
     turns = [turn(0, retrieve=True, gold=label) for label in (True, False, None, None)]
     turns.append(turn(1, retrieve=True, gold=None))
-    made = figure(FigureSpec(kind="by-position"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
+    made = figure(
+        FigureSpec(kind="by-position"), table({"always": (ResultCell("measured", 0.5, 3),)}), {"always": turns}
+    )
     assert (made.series[0].y, made.series[0].labels) == ((0.5, None), ("1 of 2", "0 of 0"))
     assert made.series[1].y == (1.0, 1.0)
 
 
 def test_numbered_services_count_as_their_domain():
     turns = [turn(0, retrieve=True, gold=True, domain=name) for name in ("Hotels_2", "Hotels_4", "Trains_1+Hotels_2")]
-    made = figure(FigureSpec(kind="by-domain"), table({"always": (Cell("measured", 0.5, 3),)}), {"always": turns})
+    made = figure(FigureSpec(kind="by-domain"), table({"always": (ResultCell("measured", 0.5, 3),)}), {"always": turns})
     assert made.series[0].x == ("Hotels", "Trains+Hotels")
     assert made.series[0].labels == ("2 of 2", "1 of 1")
 
@@ -118,7 +120,7 @@ def test_a_set_without_domains_has_no_figure_of_them():
 
 
 def test_lines_take_scaled_values_and_intervals_from_the_table():
-    cells = {"one": (Cell("measured", 0.25, 3, low=0.2, high=0.3),), "two": (Cell("not built"),)}
+    cells = {"one": (ResultCell("measured", 0.25, 3, low=0.2, high=0.3),), "two": (ResultCell("not built"),)}
     spec = FigureSpec(kind="lines", systems=["one", "two"], x=[1, 2], columns=["F1"])
     made = figure(spec, table(cells), {"one": TURNS["always"]})
     assert made.series == (Series("F1", (1.0, 2.0), (25.0, None), (20.0, None), (30.0, None)),)
@@ -132,8 +134,8 @@ def test_lines_need_as_many_systems_as_places():
 def test_curves_are_taken_from_the_first_column_that_has_them():
     details = {"pr": {"recall": [1.0, 0.5], "precision": [0.4, 0.9], "threshold": [0.1, None]}}
     cells = {
-        "always": (Cell("measured", 0.5, 3), Cell("measured", 0.5, 3, details=details)),
-        "never": (Cell("measured"),) * 2,
+        "always": (ResultCell("measured", 0.5, 3), ResultCell("measured", 0.5, 3, details=details)),
+        "never": (ResultCell("measured"),) * 2,
     }
     made = figure(FigureSpec(kind="precision-recall"), table(cells, ("F1", "AP")), TURNS)
     assert made.series == (Series("always", (1.0, 0.5), (0.4, 0.9)),)
@@ -141,7 +143,7 @@ def test_curves_are_taken_from_the_first_column_that_has_them():
 
 def test_a_reliability_curve_is_a_list_of_points_beside_the_diagonal():
     points = [{"probability": 0.1, "true": 0.2, "count": 5}, {"probability": 0.9, "true": 0.7, "count": 3}]
-    cells = {"always": (Cell("measured", 0.1, 8, details={"reliability": points}),)}
+    cells = {"always": (ResultCell("measured", 0.1, 8, details={"reliability": points}),)}
     made = figure(FigureSpec(kind="reliability"), table(cells), TURNS)
     assert made.series[0].x == (0.1, 0.9)
     assert made.diagonal
@@ -150,7 +152,7 @@ def test_a_reliability_curve_is_a_list_of_points_beside_the_diagonal():
 def test_a_gate_that_only_says_yes_or_no_stays_in_the_reliability_diagram():
     points = [{"probability": number / 4, "true": 0.5, "count": 5} for number in range(4)]
     told = {"always": [points[0], points[3]], "never": points}
-    cells = {name: (Cell("measured", 0.1, 8, details={"reliability": found}),) for name, found in told.items()}
+    cells = {name: (ResultCell("measured", 0.1, 8, details={"reliability": found}),) for name, found in told.items()}
     made = figure(FigureSpec(kind="reliability"), table(cells), TURNS)
     assert [one.name for one in made.series] == ["always", "never"]
 
@@ -158,7 +160,7 @@ def test_a_gate_that_only_says_yes_or_no_stays_in_the_reliability_diagram():
 def test_a_constant_has_no_precision_recall_curve_beside_others():
     told = {"always": [1.0, 0.0], "never": [1.0, 0.5, 0.0]}
     cells = {
-        name: (Cell("measured", 0.5, 3, details={"pr": {"recall": found, "precision": found}}),)
+        name: (ResultCell("measured", 0.5, 3, details={"pr": {"recall": found, "precision": found}}),)
         for name, found in told.items()
     }
     made = figure(FigureSpec(kind="precision-recall"), table(cells), TURNS)
@@ -166,7 +168,7 @@ def test_a_constant_has_no_precision_recall_curve_beside_others():
 
 
 def test_systems_that_were_not_run_have_no_series_and_a_figure_of_none_is_left_out():
-    unbuilt = table({"DPR": (Cell("not built"),)})
+    unbuilt = table({"DPR": (ResultCell("not built"),)})
     assert figure(FigureSpec(kind="by-position"), unbuilt, {}) is None
 
 

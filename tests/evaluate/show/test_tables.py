@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table, Test
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table, Test
 from dragoman.evaluate.show.tables import (
     best,
     csv_text,
@@ -33,13 +33,13 @@ STARS = (Test("paired bootstrap", 0.001, 0.002), Test("mcnemar", 0.02, 0.04))
 ROWS = (
     SystemRow(
         "base", "ours", "",
-        (Cell("measured", 0.48, 100, 0.01, 0.46, 0.51, paper=36.8), Cell("measured", 2.0, 100)),
+        (ResultCell("measured", 0.48, 100, 0.01, 0.46, 0.51, paper=36.8), ResultCell("measured", 2.0, 100)),
     ),
     SystemRow(
         "better", "ours", "a note",
-        (Cell("measured", 0.6, 100, 0.01, 0.58, 0.62, 0.12, STARS), Cell("not available")),
+        (ResultCell("measured", 0.6, 100, 0.01, 0.58, 0.62, 0.12, STARS), ResultCell("not available")),
     ),
-    SystemRow("the|ir_s", "theirs", "", (Cell("not built", paper=99.0), Cell("no turns"))),
+    SystemRow("the|ir_s", "theirs", "", (ResultCell("not built", paper=99.0), ResultCell("no turns"))),
 )  # fmt: skip
 TABLE = Table("set", "The set", "", 100, 20, "base", (HIT, COST), ROWS, ("set.jsonl:3: odd",), 1)
 RESULT = Result(
@@ -83,7 +83,7 @@ def test_holes_say_why():
 def test_the_best_is_by_direction_and_needs_two():
     assert best(TABLE, 0) == 0.6
     assert best(TABLE, 1) is None
-    cheap = replace(ROWS[1], cells=(ROWS[1].cells[0], Cell("measured", 1.0, 9)))
+    cheap = replace(ROWS[1], cells=(ROWS[1].cells[0], ResultCell("measured", 1.0, 9)))
     assert best(replace(TABLE, rows=(ROWS[0], cheap)), 1) == 1.0
 
 
@@ -107,7 +107,7 @@ def test_a_narrow_terminal_loses_no_figure(width):
 
 @pytest.mark.parametrize("width", range(40, 140, 3))
 def test_names_and_groups_stand_whole_beside_their_figures_at_any_width(width):
-    row = SystemRow("bm25", "retrievers", "", tuple(Cell("measured", 0.5, 100, 0.1, 0.3, 0.6) for _ in range(7)))
+    row = SystemRow("bm25", "retrievers", "", tuple(ResultCell("measured", 0.5, 100, 0.1, 0.3, 0.6) for _ in range(7)))
     columns = tuple(replace(HIT, title=f"Hit@1 of {name}") for name in ("A", "BB", "CCC", "D", "EE", "FFF", "G"))
     text = shown(width, replace(RESULT, tables=(replace(TABLE, columns=columns, rows=(row,), baseline=None),)))
     figures = [line for line in text.splitlines() if "50.0 ±15.0" in line]

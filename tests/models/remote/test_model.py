@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.core.values import Draft, Prompt, Sampling
-from dragoman.models.remote.answers import Token
+from dragoman.models.remote.answers import AnswerToken
 from dragoman.models.remote.choosing import by_counting, by_tokens, names_of
 from dragoman.models.remote.endpoint import _retry_after
 from dragoman.models.remote.model import RemoteModel
@@ -371,14 +371,14 @@ def test_choose_passes_on_other_failures():
 
 
 def token(text, **shares):
-    return Token(
+    return AnswerToken(
         text, math.log(shares[text]) if text in shares else -0.01, tuple((k, math.log(v)) for k, v in shares.items())
     )
 
 
 def test_options_that_begin_alike_are_told_apart_further_on():
     scores = names_of([f"{tenth / 10:.1f}" for tenth in range(11)])
-    reply = [token("0", **{"0": 0.8, "1": 0.2}), Token(".", -0.0), token("7", **{"7": 0.5, "3": 0.5})]
+    reply = [token("0", **{"0": 0.8, "1": 0.2}), AnswerToken(".", -0.0), token("7", **{"7": 0.5, "3": 0.5})]
     shares = by_tokens(reply, scores)
     assert shares["0.7"] == pytest.approx(0.4)
     assert shares["0.3"] == pytest.approx(0.4)
@@ -392,15 +392,15 @@ def test_an_option_that_is_the_beginning_of_another_is_chosen_where_the_reply_en
     assert by_tokens(ended, names) == pytest.approx({"PERSON": 0.9, "PERSONA": 0.0, "DOCUMENTS": 0.1})
     longer = [token("PERSON", PERSON=0.9, DOC=0.1), token("A", A=0.7)]
     assert by_tokens(longer, names)["PERSONA"] == pytest.approx(0.63)
-    assert by_tokens([Token("Hm", -0.1)], names_of(["Yes", "No"])) is None
+    assert by_tokens([AnswerToken("Hm", -0.1)], names_of(["Yes", "No"])) is None
 
 
 def test_an_answer_after_some_words_and_thoughts_is_found():
     reply = [
-        Token("<think>", 0),
-        Token("Yes? No.", 0),
-        Token("</think>", 0),
-        Token("I say", 0),
+        AnswerToken("<think>", 0),
+        AnswerToken("Yes? No.", 0),
+        AnswerToken("</think>", 0),
+        AnswerToken("I say", 0),
         token(" No", **{" No": 0.75, " Yes": 0.25}),
     ]
     assert by_tokens(reply, names_of(["Yes", "No"])) == pytest.approx({"Yes": 0.25, "No": 0.75})

@@ -160,6 +160,7 @@ def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(
     assert 0 < len(smol.vocabulary.encode(draft.text)) < 3
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_adapter_that_does_not_fit_or_is_damaged_is_an_error_and_not_a_crash(spoilt):
     adapter = spoilt.folder / "adapter.gguf"
@@ -201,7 +202,7 @@ def test_real_weights_with_an_adapter_say_in_llama_cpp_what_they_say_in_torch(tm
     from dragoman.models.torch.causal_lm import load_causal
     from dragoman.models.torch.lora import FILES, LoraSpec, add_adapter, save_adapter
     from dragoman.models.unified.model import TurnTokens
-    from dragoman.models.unified.torch_model import Opened, TorchUnified
+    from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
     from dragoman.models.unified.vocabularies import tokenizer_vocabulary
 
     causal = add_adapter(load_causal(NAME), LoraSpec(rank=16, alpha=16), seed=1)
@@ -219,7 +220,7 @@ def test_real_weights_with_an_adapter_say_in_llama_cpp_what_they_say_in_torch(tm
     turns = TurnTokens(shape, spelling, vocabulary.encode, END)
     given = options(shape, spelling)
     light = LlamaUnified(write_part(Part(tmp_path, KIND, {}, given), (*FILES, "adapter.gguf")), threads=1)
-    heavy = TorchUnified(shape, lambda: Opened(causal, turns))
+    heavy = TorchUnified(shape, lambda: LoadedUnified(causal, turns))
     asked = [
         Writing(Context.of("Count to ten: one two three", "four five six", "seven eight"), WrittenSequence()),
         WRITING,

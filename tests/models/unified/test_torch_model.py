@@ -448,12 +448,12 @@ def test_packed_scores_of_real_weights_are_those_of_each_line_alone():
     from dragoman.models.torch.causal_lm import load_causal
     from dragoman.models.unified.model import TreeShape, TurnTokens
     from dragoman.models.unified.token_spelling import spell
-    from dragoman.models.unified.torch_model import Opened, TorchUnified
+    from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
     from dragoman.models.unified.vocabularies import tokenizer_vocabulary
 
     causal = load_causal("smollm2-135m-instruct")
     shape, vocabulary = TreeShape(Grammar(("PERSONA", "MEMORY", "DOCUMENTS"))), tokenizer_vocabulary(causal.tokenizer)
     turns = TurnTokens(shape, spell(shape.grammar, "text", vocabulary), vocabulary.encode, min(causal.ends))
-    runtime = TorchUnified(shape, lambda: Opened(causal, turns))
+    runtime = TorchUnified(shape, lambda: LoadedUnified(causal, turns))
     alone = [expected(runtime, line_of(runtime, JUDGING, number)) for number in range(len(CANDIDATES))]
     assert runtime.judge([JUDGING])[0] == pytest.approx(alone, abs=1e-3)

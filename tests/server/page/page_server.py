@@ -14,7 +14,7 @@ from pathlib import Path
 
 import dragoman
 from dragoman.core.values import Draft
-from dragoman.evaluate.results import Cell, Column, Figure, Result, Series, SystemRow, Table
+from dragoman.evaluate.results import Column, Figure, Result, ResultCell, Series, SystemRow, Table
 from dragoman.evaluate.show.tables import result_json
 from dragoman.server.http import uvicorn_server
 from dragoman.server.http.app import make_app, with_request_limits
@@ -74,9 +74,9 @@ class TwoRuns:
 def _result(title, figure):
     column = Column("F1", "metric.gate-f1.v1", "up", (0.0, 1.0), "RAGate, section 4", True, 100.0, 1)
     rows = (
-        SystemRow("never", "ours", "", (Cell("measured", 0.1, 50, 0.01),)),
-        SystemRow("trained", "ours", "", (Cell("measured", figure, 50, 0.02),)),
-        SystemRow("GPT", "paper", "", (Cell("no model", paper=40.0),)),
+        SystemRow("never", "ours", "", (ResultCell("measured", 0.1, 50, 0.01),)),
+        SystemRow("trained", "ours", "", (ResultCell("measured", figure, 50, 0.02),)),
+        SystemRow("GPT", "paper", "", (ResultCell("no model", paper=40.0),)),
     )
     table = Table("toy", "Toy, dev", "", 50, 10, None, (column,), rows)
     curve = Series("trained", (0.1, 0.5, 0.9), (0.2, figure, 0.8))

@@ -12,7 +12,7 @@ from dragoman.gate import LinearGate
 from dragoman.gate.features import Features
 from dragoman.models.part import open_part
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.learners.gate_linear import GateLinear, ModelTable, Trainer
+from dragoman.train.learners.gate_linear import GateLinear, LinearModelTable, Trainer
 from dragoman.train.recipe import load_recipe
 from dragoman.train.spec import BalanceSpec
 
@@ -73,7 +73,7 @@ def test_scores_are_those_of_a_pipeline_of_scikit_learn():
         LogisticRegression(C=2.0, max_iter=5000, tol=1e-6),
     ).fit(rows(train), [example.gold.retrieve for example in train])
     wanted = pipeline.predict_proba(rows(others))[:, 1]
-    model = Trainer(features, ModelTable(), BalanceSpec()).fit(train)
+    model = Trainer(features, LinearModelTable(), BalanceSpec()).fit(train)
     scores = np.array([model.score(example.context)[0] for example in others])
     np.testing.assert_allclose(1 / (1 + np.exp(-scores)), wanted, atol=1e-6)
 
@@ -136,7 +136,7 @@ def test_class_weights_shift_what_is_said_before_calibration():
     train = turns(160)
     contexts = [example.context for example in turns(40, seed=3)]
     plain, heavy = (
-        Trainer(Features(), ModelTable(), BalanceSpec(weight=weight)).fit(train) for weight in ("none", 5.0)
+        Trainer(Features(), LinearModelTable(), BalanceSpec(weight=weight)).fit(train) for weight in ("none", 5.0)
     )
     assert all(heavy.score(context)[0] > plain.score(context)[0] for context in contexts)
 

@@ -137,14 +137,14 @@ def test_one_class_and_wrong_tables_are_refused_before_anything_runs(job):
 def test_the_recipe_that_ships_has_the_papers_adapter():
     import tomllib
 
-    from dragoman.train.learners.gate_tuned import InputTable, ModelTable
+    from dragoman.train.learners.gate_tuned import TunedInput, TunedModelTable
     from dragoman.train.recipe_tables import typed
 
     told = (files("dragoman.train") / "recipes" / "gate-tuned.toml").read_text(encoding="utf-8")
     recipe = Recipe.model_validate(tomllib.loads(told))
-    model = typed(ModelTable, recipe.model, "model")
+    model = typed(TunedModelTable, recipe.model, "model")
     assert (model.rank, model.alpha, model.targets, recipe.train.rate) == (16, 64, "all-linear", 2e-4)
-    assert typed(InputTable, recipe.input, "input").fields == ("contx",)
+    assert typed(TunedInput, recipe.input, "input").fields == ("contx",)
 
 
 @pytest.mark.slow

@@ -124,5 +124,5 @@ def test_a_model_that_does_not_exist_is_named(tmp_path):
 
 
 def test_the_least_likely_token_is_asked_of_the_shipped_model():
-    table = gate_uncertainty.ModelTable(measure="least", options={"weights": "nowhere.gguf"})
+    table = gate_uncertainty.UncertaintyModelTable(measure="least", options={"weights": "nowhere.gguf"})
     assert table.open()._least

@@ -15,7 +15,7 @@ from dragoman.core.values import Context, Passage, Source
 from dragoman.models.part import open_part
 from dragoman.models.unified.loading import open_unified
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.learners.unified import UnifiedLearner, _Training
+from dragoman.train.learners.unified import UnifiedLearner, _UnifiedTraining
 from dragoman.train.spec import Recipe
 from dragoman.train.unified.task import UnifiedTask
 
@@ -226,17 +226,17 @@ def test_label_files_are_looked_for_where_data_is(job, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     label_relevance(Corpus((), examples(24, "train")), HardLabels(), tmp_path / "data" / "labels.jsonl")
     monkeypatch.setenv("DRAGOMAN_DATA", str(tmp_path / "data"))
-    training = _Training(job(input={"relevance": ("labels.jsonl",)}))
+    training = _UnifiedTraining(job(input={"relevance": ("labels.jsonl",)}))
     found = training._relevance(examples(24, "train"))
     assert found[("train-0", "a")] == 1.0
     with pytest.raises(InputError, match=r"There is no lables.jsonl nor .*data/lables.jsonl"):
-        _Training(job(input={"relevance": "lables.jsonl"}))
+        _UnifiedTraining(job(input={"relevance": "lables.jsonl"}))
 
 
 def test_a_slip_in_the_metric_is_told_before_anything_is_loaded(job):
     with pytest.raises(UnknownNameError, match=r"plan/f2.*plan/f1"):
         UnifiedLearner().fit(job(loop={"metric": "plan/f2"}, model={"base": "nowhere"}))
-    assert _Training(job(loop={"metric": "hit@1/PRICES"}))
+    assert _UnifiedTraining(job(loop={"metric": "hit@1/PRICES"}))
 
 
 def test_what_cannot_work_is_refused_before_anything_is_loaded(job):

@@ -13,7 +13,7 @@ from dragoman.core.tokens import EVALUATION
 from dragoman.core.values import Passage
 from dragoman.models.unified.token_tree import laid_out
 from dragoman.train.unified.sequences import Sequences
-from dragoman.train.unified.training_trees import Drawing
+from dragoman.train.unified.training_trees import DrawOptions
 
 from ..lettered import CANDIDATES, END, example, orders, passage, told, turns
 
@@ -23,7 +23,9 @@ def sequences(
 ):
     made = turns(layout, style, way, **(lengths or {}))
     options = {"distractors": 0, "noise": 0, **drawing}
-    return made, Sequences(made, Drawing(**options), orders=orders, shared=shared, relevance=relevance, weights=weights)
+    return made, Sequences(
+        made, DrawOptions(**options), orders=orders, shared=shared, relevance=relevance, weights=weights
+    )
 
 
 def drawn(made, lesson):

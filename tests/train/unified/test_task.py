@@ -14,10 +14,10 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.tokens import EVALUATION
 from dragoman.models.torch.causal_lm import Causal
 from dragoman.models.unified.model import CandidatePassage, Judging
-from dragoman.models.unified.torch_model import Opened, TorchUnified
+from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
 from dragoman.train.unified.sequences import Sequences
 from dragoman.train.unified.task import TaskSettings, UnifiedTask, token_batches
-from dragoman.train.unified.training_trees import Drawing
+from dragoman.train.unified.training_trees import DrawOptions
 
 from ..lettered import CANDIDATES, example, orders, turns
 
@@ -42,7 +42,7 @@ EXAMPLES = (
 
 def task(model, layout="tree", style="unims", examples=EXAMPLES, drawing=None, **settings):
     made = turns(layout, style)
-    sequences = Sequences(made, Drawing(**{"distractors": 1, **(drawing or {})}), orders=orders)
+    sequences = Sequences(made, DrawOptions(**{"distractors": 1, **(drawing or {})}), orders=orders)
     tokenizer = SimpleNamespace(eos_token_id=0, chat_template=None)
     given = TaskSettings(**settings)
     return UnifiedTask(Causal(model, tokenizer), made, sequences, examples, dev=examples, settings=given)
@@ -166,7 +166,7 @@ def test_dev_is_read_as_the_runtime_reads_it(model):
     """Plans, checks and similarities are those of models/unified_torch, so that what is fitted is what runs."""
     made = task(model)
     (found,) = made.outcomes([EXAMPLES[0]])
-    runtime = TorchUnified(made._turns.shape, lambda: Opened(made.causal, made._turns))
+    runtime = TorchUnified(made._turns.shape, lambda: LoadedUnified(made.causal, made._turns))
     context = EXAMPLES[0].context
     (plan,) = runtime.plan([context], orders())
     assert found.plan == pytest.approx(plan, abs=1e-5)

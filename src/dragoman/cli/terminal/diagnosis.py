@@ -242,8 +242,8 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
     for cost in result.costs:
         how = f", by {result.method}" if cost.step == "gate" else ""
         calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
-        found = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{how}"
-        yield Finding(f"cost of a {cost.step}", "ok", found)
+        summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{how}"
+        yield Finding(f"cost of a {cost.step}", "ok", summary)
 
 
 def _generates(language_model: LanguageModel) -> Finding:

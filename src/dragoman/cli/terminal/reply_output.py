@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class _Line:
+class _OutputLine:
     """Streamed text, wrapped between words at the width of the terminal."""
 
     def __init__(self, console: Console) -> None:
@@ -34,7 +34,7 @@ class _Line:
 def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | None:
     """Print a reply as it streams and return it; None if the stream ends without one."""
     reply, begun = None, False
-    line = _Line(console)
+    line = _OutputLine(console)
     status = console.status("thinking", spinner="dots") if console.is_terminal else None
     if status is not None:
         status.start()

@@ -29,12 +29,12 @@ REVIEWS = Source("REVIEWS", "what guests wrote about a hotel or restaurant: thei
 FAQ = Source("FAQ", "questions about a hotel or restaurant with their answers: services, policies, facilities")
 
 
-class _Line(Record):
+class _LogLine(Record):
     speaker: Literal["U", "S"]
     text: str
 
 
-class _Log(RootModel[list[_Line]]):
+class _Log(RootModel[list[_LogLine]]):
     pass
 
 
@@ -114,7 +114,7 @@ class Dstc11:
 
     def examples(self) -> Iterator[Example | Problem]:
         check_file(self._logs_file)
-        split = _Split(
+        split = _SplitReader(
             self.name, self._logs_file.absolute().parent.name, self.sources, self._pool, self._knowledge_file
         )
         logs = parsed(json_records(self._logs_file, int, holds="a list of DSTC11 logs"), _Log)
@@ -135,7 +135,7 @@ class Dstc11:
                 yield from split.labelled(log[0], log[1].root, label[1])
 
 
-class _Split:
+class _SplitReader:
     """State shared by the turns of one pass: the knowledge by entity."""
 
     def __init__(self, name: str, split: str, sources: tuple[Source, ...], pool: Pool, knowledge: Path) -> None:
@@ -150,7 +150,7 @@ class _Split:
             self._entities[entity.key] = entity if pool != "corpus" else replace(entity, passages=())
         self._mentions = Mentions({key: entity.name for key, entity in self._entities.items()})
 
-    def labelled(self, row: FileRow, log: list[_Line], label: _Label) -> Iterator[Example | Problem]:
+    def labelled(self, row: FileRow, log: list[_LogLine], label: _Label) -> Iterator[Example | Problem]:
         fault = self._fault(label)
         if fault:
             yield row.error(fault)
@@ -162,7 +162,7 @@ class _Split:
                 yield row.warning(f"the dialogue does not name {', '.join(sorted(missing))}: its gold is no candidate")
         yield outcome
 
-    def example(self, row: FileRow, log: list[_Line], label: _Label | None) -> Example | Problem:
+    def example(self, row: FileRow, log: list[_LogLine], label: _Label | None) -> Example | Problem:
         if not log or log[-1].speaker != "U" or not log[-1].text.strip():
             return row.error("the log does not end with a user turn that says something")
         turns = tuple(Turn("user" if line.speaker == "U" else "agent", line.text) for line in log)
@@ -221,7 +221,7 @@ class _Faq(Record):
     answer: str
 
 
-class _Entity(Record):
+class _EntityRow(Record):
     name: str
     reviews: dict[str, _Review] = Field(default_factory=dict)
     faqs: dict[str, _Faq] = Field(default_factory=dict)
@@ -248,7 +248,7 @@ def faq_id(entity: str, faq: object) -> str:
 def entities(file: Path) -> Iterator[Entity]:
     """Yield the entities. A fault in this file is an error, not a problem, since every turn depends on it."""
     keys: set[str] = set()
-    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _Entity):
+    for outcome in parsed(json_records(file, str, str, holds="the DSTC11 knowledge by domain and entity"), _EntityRow):
         if isinstance(outcome, Problem):
             raise InputError(f"The knowledge is damaged: {outcome}.", remedy="Take the file as it was released.")
         row, entity = outcome
@@ -259,7 +259,7 @@ def entities(file: Path) -> Iterator[Entity]:
         yield Entity(key, row.keys[0], entity.name, tuple(_passages(key, entity)))
 
 
-def _passages(key: str, entity: _Entity) -> Iterator[Passage]:
+def _passages(key: str, entity: _EntityRow) -> Iterator[Passage]:
     position = 0
     for number, review in entity.reviews.items():
         meta = {"entity": key, "review": number, "traveler_type": review.traveler_type}

@@ -24,7 +24,7 @@ _PERSONA = re.compile(r"\s*([UB]\d+)\s*[:：] ?(.*)", re.DOTALL)
 _SEPARATOR = re.compile(r"[,，\s]+")
 
 
-class _Dialogue(Record):
+class _DulemonDialogue(Record):
     bot_persona: list[str]
     user_said_persona: list[str]
     user_no_said_persona: list[str]
@@ -46,13 +46,13 @@ class Dulemon(OneFile):
         self._spaces: Spaces = spaces
 
     def examples(self) -> Iterator[Example | Problem]:
-        for outcome in parsed(json_lines(self._file), _Dialogue):
+        for outcome in parsed(json_lines(self._file), _DulemonDialogue):
             if isinstance(outcome, Problem):
                 yield outcome
             else:
                 yield from self._turns(*outcome)
 
-    def _turns(self, row: FileRow, record: _Dialogue) -> Iterator[Example | Problem]:
+    def _turns(self, row: FileRow, record: _DulemonDialogue) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{row.number}"
         pool: dict[str, Passage] = {}
         for oddity in self._fill(pool, row, dialogue, record):
@@ -85,7 +85,9 @@ class Dulemon(OneFile):
             position += 1
             turns = (*turns, Turn("agent", text))
 
-    def _fill(self, pool: dict[str, Passage], row: FileRow, dialogue: str, record: _Dialogue) -> Iterator[Problem]:
+    def _fill(
+        self, pool: dict[str, Passage], row: FileRow, dialogue: str, record: _DulemonDialogue
+    ) -> Iterator[Problem]:
         """Add the candidates to the pool under the names that the gold uses; yield their problems."""
         lists: tuple[tuple[str, list[str], dict[str, str]], ...] = (
             ("USER", record.user_said_persona, {"said": "yes"}),

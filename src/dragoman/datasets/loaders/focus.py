@@ -35,7 +35,7 @@ class _Utterance(Record):
     )
 
 
-class _Dialogue(Record):
+class _FocusDialogue(Record):
     dialogue: str | int = Field(validation_alias=AliasChoices("dialogID", "dialogueID"))
     utterance: list[_Utterance]
 
@@ -62,7 +62,7 @@ class Focus(OneFile):
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
         rows = json_records(self._file, "data", int, holds="an object with a list 'data' of FoCus dialogues")
-        for outcome in parsed(rows, _Dialogue):
+        for outcome in parsed(rows, _FocusDialogue):
             if isinstance(outcome, Problem):
                 yield outcome
                 continue

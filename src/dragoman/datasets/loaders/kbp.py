@@ -20,16 +20,16 @@ DOCUMENTS = Source(
 )
 
 
-class _Turn(Record):
+class _KbpTurn(Record):
     user: str = Field(alias="U")
     reply: str = Field(alias="S")
     gold: list[list[str]] = Field(alias="P-K", max_length=2)
 
 
-class _Dialogue(Record):
+class _KbpDialogue(Record):
     persona: dict[str, str]
     persona_kg: dict[str, dict[str, str]]
-    conversation: list[_Turn]
+    conversation: list[_KbpTurn]
 
 
 @datasets.register("kbp.v1")
@@ -48,13 +48,13 @@ class Kbp(OneFile):
 
     def examples(self) -> Iterator[Example | Problem]:
         rows = json_records(self._file, int, holds="a list of KBP dialogues")
-        for outcome in parsed(rows, _Dialogue):
+        for outcome in parsed(rows, _KbpDialogue):
             if isinstance(outcome, Problem):
                 yield outcome
             else:
                 yield from self._turns(*outcome)
 
-    def _turns(self, row: FileRow, record: _Dialogue) -> Iterator[Example | Problem]:
+    def _turns(self, row: FileRow, record: _KbpDialogue) -> Iterator[Example | Problem]:
         dialogue = f"{self._file.stem}-{row.number}"
         pool = self._pool(dialogue, record)
         candidates = tuple(pool.values())
@@ -77,7 +77,7 @@ class Kbp(OneFile):
                 yield Example(f"{dialogue}#{position}", context, self.sources, candidates, gold, position)
             turns = (*turns, Turn("agent", reply))
 
-    def _pool(self, dialogue: str, record: _Dialogue) -> dict[str, Passage]:
+    def _pool(self, dialogue: str, record: _KbpDialogue) -> dict[str, Passage]:
         """Return the candidates by the names that the gold uses: `B0`, `B0-K1`; empty texts are left out."""
         pool: dict[str, Passage] = {}
         for place, (key, text) in enumerate(record.persona.items()):
@@ -94,12 +94,12 @@ class Kbp(OneFile):
         return pool
 
 
-def _gold(turn: _Turn) -> tuple[list[str], list[str]]:
+def _gold(turn: _KbpTurn) -> tuple[list[str], list[str]]:
     personas, documents = (*turn.gold, [], [])[:2]
     return personas, documents
 
 
-def _plan(turn: _Turn) -> tuple[str, ...]:
+def _plan(turn: _KbpTurn) -> tuple[str, ...]:
     """Return the plan: NULL, the persona, or both, since documents depend on the persona."""
     personas, documents = _gold(turn)
     if documents:
@@ -107,7 +107,7 @@ def _plan(turn: _Turn) -> tuple[str, ...]:
     return ("PERSONA",) if personas else ()
 
 
-def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], str]:
+def _evidence(turn: _KbpTurn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], str]:
     """Return the ids of the gold evidence, or its fault."""
     personas, documents = _gold(turn)
     for names, source in ((personas, "PERSONA"), (documents, "DOCUMENTS")):
@@ -117,7 +117,7 @@ def _evidence(turn: _Turn, pool: dict[str, Passage]) -> tuple[tuple[str, ...], s
     return tuple(dict.fromkeys(pool[name].id for name in (*personas, *documents))), ""
 
 
-def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
+def _stray(row: FileRow, where: str, turn: _KbpTurn) -> Iterator[Problem]:
     """Detect the five turns of the release that name a document without its persona."""
     personas, documents = _gold(turn)
     for name in documents:
@@ -126,7 +126,7 @@ def _stray(row: FileRow, where: str, turn: _Turn) -> Iterator[Problem]:
             yield row.warning(f"{where}: the gold names the document {name} but not its persona {persona}")
 
 
-def _oddities(row: FileRow, record: _Dialogue, pool: dict[str, Passage]) -> Iterator[Problem]:
+def _oddities(row: FileRow, record: _KbpDialogue, pool: dict[str, Passage]) -> Iterator[Problem]:
     """Yield warnings about the candidates of a dialogue."""
     for key in record.persona_kg:
         if key not in record.persona:

@@ -32,7 +32,7 @@ class _Id(Record):
     dialogue_id: str
 
 
-class _Turn(Record):
+class _KetodTurn(Record):
     enrich: bool = False
     enriched_utter: str | None = None
     utterance: str | None = None  # the plain text, in files that have been joined before
@@ -44,9 +44,9 @@ class _Turn(Record):
         return self.utterance or (self.enriched_utter if self.enrich else None) or ""
 
 
-class _Dialogue(Record):
+class _KetodDialogue(Record):
     dialogue_id: str = Field(min_length=1)
-    turns: list[_Turn]
+    turns: list[_KetodTurn]
     passages: dict[str, list[list[object]]] = Field(
         default_factory=dict, validation_alias=AliasChoices("entity_passages_sents", "entity_passage_sents")
     )
@@ -81,7 +81,7 @@ class Ketod:
             else:
                 texts[text.id].append(text)
         seen: dict[str, int] = {}
-        for outcome in parsed(self._rows(), _Dialogue):
+        for outcome in parsed(self._rows(), _KetodDialogue):
             if isinstance(outcome, Problem):
                 yield outcome
                 continue
@@ -95,7 +95,9 @@ class Ketod:
     def _rows(self) -> Iterator[FileRow | Problem]:
         return json_records(self._file, int, holds="a list of KETOD dialogues")
 
-    def _dialogue(self, row: FileRow, dialogue: _Dialogue, texts: list[SgdDialogue]) -> Iterator[Example | Problem]:
+    def _dialogue(
+        self, row: FileRow, dialogue: _KetodDialogue, texts: list[SgdDialogue]
+    ) -> Iterator[Example | Problem]:
         if not texts:
             yield row.error(f"SGD has no dialogue {dialogue.dialogue_id}")
             return
@@ -114,7 +116,7 @@ class Ketod:
         texts.sort(key=lambda text: (text.split != split, text.split != "train"))
         return texts[0]
 
-    def _turns(self, row: FileRow, dialogue: _Dialogue, text: SgdDialogue) -> Iterator[Example | Problem]:
+    def _turns(self, row: FileRow, dialogue: _KetodDialogue, text: SgdDialogue) -> Iterator[Example | Problem]:
         name = dialogue.dialogue_id
         pool, oddities = _pool(row, dialogue)
         yield from oddities
@@ -144,7 +146,7 @@ class Ketod:
             position += 1
 
 
-def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialogue) -> Iterator[Problem]:
+def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _KetodDialogue) -> Iterator[Problem]:
     """Return the warning about the chosen text."""
     chosen = match.dialogue
     if chosen is not own and chosen.turns != own.turns:
@@ -158,7 +160,7 @@ def _join_report(row: FileRow, match: Match, own: SgdDialogue, dialogue: _Dialog
         yield row.warning(f"{len(dialogue.turns)} turns here, {len(chosen.turns)} in {chosen.split}/{chosen.id} of SGD")
 
 
-def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[Problem]]:
+def _pool(row: FileRow, dialogue: _KetodDialogue) -> tuple[dict[str, Passage], list[Problem]]:
     """Return the snippets by number: each passage is its title, then pairs of a number and a sentence."""
     pool: dict[str, Passage] = {}
     oddities: list[Problem] = []
@@ -179,7 +181,7 @@ def _pool(row: FileRow, dialogue: _Dialogue) -> tuple[dict[str, Passage], list[P
     return pool, oddities
 
 
-def _gold(turn: _Turn, plain: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
+def _gold(turn: _KetodTurn, plain: str, pool: dict[str, Passage]) -> tuple[Gold, str]:
     """Return the gold: knowledge for an enriched turn, none for others."""
     if not turn.enrich:
         return Gold(False, (), (), plain), "" if plain.strip() else "the reply is empty"

@@ -16,16 +16,16 @@ from dragoman.datasets.reading import OneFile, Record, json_lines, parsed
 KNOWLEDGE = Source("KNOWLEDGE", "background facts about the places, works and people that the dialogue names")
 
 
-class _Line(Record):
+class _GateLine(Record):
     speaker: Literal["USER", "SYSTEM"]
     text: str
 
 
-class _Turn(Record):
+class _GateTurn(Record):
     dialogue_id: str = Field(min_length=1)
     turn_index: int = Field(ge=0)
     services: list[str]
-    context: list[_Line]
+    context: list[_GateLine]
     response: str
     enrich: bool
 
@@ -44,7 +44,7 @@ class KetodGate(OneFile):
 
     def examples(self) -> Iterator[Example | Problem]:
         seen: dict[str, int] = {}
-        for outcome in parsed(json_lines(self._file), _Turn):
+        for outcome in parsed(json_lines(self._file), _GateTurn):
             if isinstance(outcome, Problem):
                 yield outcome
                 continue
@@ -60,7 +60,7 @@ class KetodGate(OneFile):
             else:
                 yield example
 
-    def _example(self, turn: _Turn) -> Example:
+    def _example(self, turn: _GateTurn) -> Example:
         turns = tuple(Turn("user" if line.speaker == "USER" else "agent", line.text) for line in turn.context)
         position = sum(line.speaker == "agent" for line in turns)
         context = Context(turns, Scope(self.name, turn.dialogue_id), turn.dialogue_id)
@@ -75,7 +75,7 @@ class KetodGate(OneFile):
         )
 
 
-def _fault(turn: _Turn) -> str:
+def _fault(turn: _GateTurn) -> str:
     if not turn.context or turn.context[-1].speaker != "USER":
         return "the context does not end with a user turn"
     if not turn.context[-1].text.strip():

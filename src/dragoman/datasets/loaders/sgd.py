@@ -24,15 +24,15 @@ SPLITS = ("train", "dev", "test")
 _WORD = re.compile(r"\w+")
 
 
-class _Line(Record):
+class _SgdLine(Record):
     speaker: Literal["USER", "SYSTEM"]
     utterance: str
 
 
-class _Dialogue(Record):
+class _SgdRecord(Record):
     dialogue_id: str
     services: list[str] = Field(default_factory=list)
-    turns: list[_Line]
+    turns: list[_SgdLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def dialogue_files(folder: Path) -> tuple[Path, ...]:
 def read_dialogues(folder: Path, wanted: Collection[str]) -> Iterator[SgdDialogue | Problem]:
     """Yield the dialogues with these ids, from all folders."""
     for file in dialogue_files(folder):
-        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _Dialogue):
+        for outcome in parsed(json_records(file, int, holds="a list of SGD dialogues"), _SgdRecord):
             if isinstance(outcome, Problem):
                 yield outcome
             elif outcome[1].dialogue_id in wanted:

@@ -11,7 +11,7 @@ from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example, Label
 from dragoman.core.registry import datasets
 from dragoman.core.values import Passage, Source
-from dragoman.datasets.toy.compose import Composer
+from dragoman.datasets.toy.compose import DialogueComposer
 from dragoman.datasets.toy.grammar import descriptions, read_grammar
 from dragoman.datasets.toy.script import (
     DOCUMENTS,
@@ -107,7 +107,7 @@ class ToyDataset:
         written = _written_scripts(self._folder / "written.toml", f"{self._language}-w")
         for number, script in enumerate(written):
             yield "written", _part(number), script
-        composer = Composer(read_grammar(self._folder), language=self._language, seed=self._seed)
+        composer = DialogueComposer(read_grammar(self._folder), language=self._language, seed=self._seed)
         seen = dict.fromkeys(_PARTS.values(), 0)
         for number in range(self._dialogues):
             part = _part(number)

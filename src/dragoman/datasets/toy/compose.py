@@ -48,7 +48,7 @@ class TurnTopic:
     place: int | None = None
 
 
-class Composer:
+class DialogueComposer:
     """Generator of dialogues; seed, language and number determine a dialogue."""
 
     def __init__(self, grammar: ToyGrammar, *, language: str, seed: int) -> None:
@@ -67,7 +67,7 @@ class Composer:
             [fill(dice.pick(saying.says), value) for saying, value in facts],
             [(place.statement, list(place.documents)) for place in places],
         )
-        stage = _Stage(
+        stage = _DialogueState(
             id=id,
             domain=domain,
             grammar=self._grammar,
@@ -119,7 +119,7 @@ def _names(kind: PlaceKind, part: str, dice: Dice) -> Sequence[str]:
     return unseen if unseen and dice.chance(0.5) else kind.names[:-2]
 
 
-class _Stage:
+class _DialogueState:
     """State of one dialogue: used options, and the topic of the turn before."""
 
     def __init__(

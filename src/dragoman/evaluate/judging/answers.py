@@ -1,4 +1,4 @@
-"""Filled sheets back in: every answer checked, systems unblinded, means with intervals, and how far judges agreed."""
+"""Read filled sheets: check every answer, unblind the systems, compute means with intervals and agreement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Whose reply an id stands for, and which questions it is asked."""
+    """The system behind an id, and the questions asked about its reply."""
 
     system: str
     example: str
@@ -182,7 +182,7 @@ def to_json(verdicts: Verdicts) -> Json:
 
 
 def shown(figure: QuestionMean | None, question: Question) -> str:
-    """A figure as it is printed: with its interval and the number of turns."""
+    """A mean in print, with interval and number of turns."""
     if figure is None:
         return "-"
     scale, digits = (1, 2) if question == "coherence" else (100, 1)
@@ -191,7 +191,7 @@ def shown(figure: QuestionMean | None, question: Question) -> str:
 
 
 def kappa_text(kappa: float) -> str:
-    """A kappa as it is printed; where all gave one and the same answer it is not defined."""
+    """A kappa in print; undefined where all annotators gave one and the same answer."""
     return "undefined" if math.isnan(kappa) else f"{kappa:.3f}"
 
 
@@ -220,7 +220,7 @@ def _item(entry: Mapping[str, Any]) -> Item:
 
 
 def _answer(cell: str, question: Question, asked: bool) -> tuple[int | None, str]:
-    """The value of a cell, and what is wrong with it."""
+    """The value of a cell, and the error in it, if any."""
     text = unshielded(cell).strip()
     if not asked:
         fine = text in ("", NOTHING)
@@ -238,7 +238,7 @@ def _answer(cell: str, question: Question, asked: bool) -> tuple[int | None, str
 
 
 def _records(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a sheet under the numbers that a spreadsheet shows, whatever it put between the cells."""
+    """The rows of a sheet by the line number that a spreadsheet shows, with any separator."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:

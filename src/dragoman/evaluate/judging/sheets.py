@@ -61,7 +61,7 @@ class JudgeRow:
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """What an export wrote and took."""
+    """The result of an export: files, turns and systems."""
 
     files: tuple[Path, ...]
     key: Path
@@ -71,7 +71,7 @@ class Sheets:
 
 
 def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
-    """The replies of a run that came to its end, on one of its sets."""
+    """The replies of a finished run on one of its sets."""
     from dragoman.evaluate.running.kept_turns import read_turns
     from dragoman.evaluate.running.run_folder import RunFolder
     from dragoman.evaluate.running.run_record import load_run
@@ -177,7 +177,7 @@ def page(items: Mapping[str, JudgeRow], title: str) -> str:
 
 
 def shielded(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula; `unshielded` gives the text back."""
+    """Escape a cell so that no spreadsheet reads it as a formula; `unshielded` restores the text."""
     return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
 
 

@@ -90,7 +90,7 @@ class CalibrationError:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        pairs = _Pairs(turns, self._of)
+        pairs = _TurnProbabilities(turns, self._of)
         statistics = np.zeros((len(turns), self._bins + 1))  # the gap of each bin, and how many pairs there are
         places = _bins(pairs.probabilities, self._bins, self._binning)
         np.add.at(statistics, (pairs.turns, places), pairs.probabilities - pairs.labels)
@@ -118,7 +118,7 @@ class Brier:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        pairs = _Pairs(turns, self._of)
+        pairs = _TurnProbabilities(turns, self._of)
         errors = (pairs.probabilities - pairs.labels) ** 2
         statistics = np.stack((pairs.sums(errors), pairs.sums(np.ones(len(errors)))), axis=1)
 
@@ -129,8 +129,8 @@ class Brier:
         return folded_scores(statistics, fold, pairs.counted, fold(statistics), details)
 
 
-class _Pairs:
-    """All probabilities of some turns, whether they held, and the turn each comes from."""
+class _TurnProbabilities:
+    """All probabilities of some turns, their labels, and the turn of each."""
 
     def __init__(self, turns: Sequence[Judged], of: Of) -> None:
         import numpy as np

@@ -61,7 +61,7 @@ def false_discovery_rate(labels: Sequence[bool], predictions: Sequence[bool]) ->
     return _once(_fdr, labels, predictions)
 
 
-class _Decided:
+class _GateDecisionMetric:
     """A function of TP, FP, FN and TN over the turns whose gold says whether to look something up."""
 
     name: str
@@ -92,7 +92,7 @@ class _Decided:
 
 
 @metrics.register("gate-precision.v1")
-class GatePrecision(_Decided):
+class GatePrecision(_GateDecisionMetric):
     """Of the turns that looked something up, the share that should have; 0 for a system that never does."""
 
     name = "gate-precision"
@@ -104,7 +104,7 @@ class GatePrecision(_Decided):
 
 
 @metrics.register("gate-recall.v1")
-class GateRecall(_Decided):
+class GateRecall(_GateDecisionMetric):
     """Of the turns that should look something up, the share that did."""
 
     name = "gate-recall"
@@ -116,7 +116,7 @@ class GateRecall(_Decided):
 
 
 @metrics.register("gate-f1.v1")
-class GateF1(_Decided):
+class GateF1(_GateDecisionMetric):
     """F1 of looking something up. A turn's own value, for McNemar's test, is whether it was decided rightly."""
 
     name = "gate-f1"
@@ -127,7 +127,7 @@ class GateF1(_Decided):
 
 
 @metrics.register("gate-accuracy.v1")
-class GateAccuracy(_Decided):
+class GateAccuracy(_GateDecisionMetric):
     """The share of turns decided rightly; on KETOD a gate that never opens scores high."""
 
     name = "gate-accuracy"
@@ -138,7 +138,7 @@ class GateAccuracy(_Decided):
 
 
 @metrics.register("gate-hard-auc.v1")
-class GateHardAuc(_Decided):
+class GateHardAuc(_GateDecisionMetric):
     """The AUC that RAGate prints, taken over decisions instead of probabilities: (TPR + TNR) / 2."""
 
     name = "gate-hard-auc"
@@ -149,7 +149,7 @@ class GateHardAuc(_Decided):
 
 
 @metrics.register("gate-fdr.v1")
-class GateFdr(_Decided):
+class GateFdr(_GateDecisionMetric):
     """Of the turns that looked something up, the share that should not have."""
 
     name = "gate-fdr"

@@ -203,7 +203,7 @@ class _Tokenizer:
 
 
 def _texts(turns: Sequence[Judged], cut: int | None) -> tuple[list[int], list[str], list[str]]:
-    """The turns that have a gold reply, what was said there, and what should have been."""
+    """The indices of turns with a gold reply, the system's replies to them, and the gold replies."""
     rows = [row for row, turn in enumerate(turns) if turn.example.gold.reply is not None]
     replies = [turns[row].reply.text[:cut] for row in rows]
     return rows, replies, [turns[row].example.gold.reply or "" for row in rows]

@@ -86,7 +86,7 @@ class PlanF1:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        decided = _Decided(turns, self._orphans)
+        decided = _PlanDecisions(turns, self._orphans)
         per_turn = np.full(len(turns), np.nan)
         per_turn[decided.counted] = [
             float((gold == self._decision) == (taken == self._decision))
@@ -117,7 +117,7 @@ class PlanMacroF1:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        decided = _Decided(turns, self._orphans)
+        decided = _PlanDecisions(turns, self._orphans)
         kinds = _occurring(decided.gold) if self._decisions is None else self._decisions
 
         def fold(sums: Floats) -> Floats:
@@ -156,7 +156,7 @@ class PlanOrder:
         )
 
 
-class _Decided:
+class _PlanDecisions:
     """The gold and the taken decisions of the turns that have a gold plan."""
 
     def __init__(self, turns: Sequence[Judged], orphans: Orphans) -> None:

@@ -43,7 +43,7 @@ def hit(right: ArrayLike, total: ArrayLike, k: int) -> Floats:
 
 
 def recall(right: ArrayLike, total: ArrayLike, k: int) -> Floats:
-    """The share of what there is to find that is among the first k."""
+    """The share of the gold passages that are among the first k."""
     import numpy as np
 
     flags, totals = _arrays(right, total, k)
@@ -119,7 +119,8 @@ def is_contained(text: str, golds: Sequence[str]) -> bool:
 
 
 class _Ranked:
-    """A mean over the turns that have gold evidence of the source, of a function of the ranking's first k."""
+    """Base of the ranking metrics: a mean, over turns with gold evidence of the source, of a function of the first
+    k."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Which turns a metric speaks of: a filter by gold plan, gold source, domain, position or gate label.
+"""Filter of the turns that a metric counts: by gold plan, gold source, domain, position or gate label.
 
 In an experiment it is the table `where` of a column, as in `where = {plan = ["PERSONA"], position = [0, 2]}`.
 """
@@ -54,12 +54,12 @@ def check_where(where: Mapping[str, object]) -> None:
 
 
 def select(metric: Metric, where: Mapping[str, object]) -> Metric:
-    """The same metric over the turns that match; the others count in no draw and have no value of their own."""
+    """Restrict a metric to the turns that match; the others count in no draw and have no value."""
     return _Selected(metric, where) if where else metric
 
 
 class _Selected:
-    """A metric that sees only some of the turns, and answers for all of them."""
+    """A metric that is computed over a subset of the turns and returns NaN for the others."""
 
     def __init__(self, metric: Metric, where: Mapping[str, object]) -> None:
         check_where(where)

@@ -34,8 +34,8 @@ _ASCII = re.compile("[!-~]")
 _CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
-class _Cut:
-    """One scheme with what it cut last: references come back with every system, so they are cut once."""
+class _CachedTokenizer:
+    """One tokenisation with a cache, since every system is compared with the same references."""
 
     def __init__(self, cut: Callable[[str], Iterable[str]]) -> None:
         self._cut = cut
@@ -98,13 +98,13 @@ def check(scheme: str) -> str:
 
 
 def clear_cache() -> None:
-    """Let go of every text that was cut."""
+    """Clear the caches of all tokenisations."""
     _tokenizer.cache_clear()
 
 
 @cache
-def _tokenizer(scheme: str) -> _Cut:
-    return _Cut(_MADE[scheme]())
+def _tokenizer(scheme: str) -> _CachedTokenizer:
+    return _CachedTokenizer(_MADE[scheme]())
 
 
 def _by_13a() -> Callable[[str], list[str]]:
@@ -146,7 +146,7 @@ def _by_char() -> Callable[[str], list[str]]:
 
 
 class _Alone(dict[int, str]):
-    """A table for `str.translate` that is filled as characters are met."""
+    """Table for `str.translate` that computes the spacing of a character on its first use."""
 
     def __init__(self, spaced: Callable[[str], str]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""The systems of a set at work on batches, here or in a worker elsewhere: their agents, their stores, their answers.
+"""Workers that answer batches of turns, in this process or another: agents, stores and outcomes.
 
-What a batch gives depends on the batch alone, not on those before it, so that any worker may answer it.
+The outcomes of a batch depend on that batch alone, so that any worker may answer it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CORPUS_CHUNK = 4096
 
 
 class Seen(Protocol):
-    """A set as systems see it. Each call reads anew."""
+    """Protocol of a set as the systems of a group read it. Each call reads the set again."""
 
     @property
     def sources(self) -> tuple[Source, ...]: ...
@@ -47,7 +47,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnBatch:
-    """Some turns in a row, for every lane as it sees them, and the systems of each lane that are to answer them."""
+    """Consecutive turns in the view of each group of systems, and the systems of each group that answer them."""
 
     start: int
     chunks: tuple[tuple[Example, ...], ...]
@@ -65,7 +65,7 @@ class BatchOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A set that travels: what systems may read of it beside the turns of their batches, and not more."""
+    """A set as it is sent to another process: only what systems read besides the turns of their batches."""
 
     sources: tuple[Source, ...]
     language: str
@@ -86,7 +86,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that a worker needs in order to answer batches of a set."""
+    """Everything that a worker in another process needs to answer batches of a set."""
 
     name: str
     seed: int
@@ -94,7 +94,7 @@ class Setup:
 
 
 class SystemGroup:
-    """The systems that see a set in one way: their agents, their stores, their answers."""
+    """Systems that read a set with the same options: their agents, stores and gold labels."""
 
     def __init__(
         self, view: Mapping[str, Any], block: Seen, systems: Sequence[SystemSpec], models: Models, seed: int
@@ -113,13 +113,13 @@ class SystemGroup:
         self._ready = False
 
     def batches(self, size: int, start: int) -> Iterator[list[Example]]:
-        """The turns from a place on, a batch at a time."""
+        """The batches of turns from an index on."""
         examples = islice(self._block.examples(), start, None)
         while chunk := list(islice(examples, size)):
             yield chunk
 
     def carried(self) -> Carried:
-        """What its systems read of the set beside their batches."""
+        """The part of the set that its systems read besides the turns of their batches."""
         whole, training = map(
             any, zip(*((needs_answers(one), needs_training(one)) for one in self.systems), strict=True)
         )
@@ -132,7 +132,7 @@ class SystemGroup:
         )
 
     def take(self, examples: Sequence[Example]) -> None:
-        """Make the stores and the rows that know the answers ready for a batch."""
+        """Put the candidates of a batch into the stores, and its labels into the oracles."""
         if not self._ready:
             self._builder.warm_up()
             self._put_corpus(examples[0].context.scope.shared)
@@ -148,7 +148,7 @@ class SystemGroup:
                 store.forget(scope)
 
     def answer(self, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
-        """A system's outcomes on a batch that was taken."""
+        """The outcomes of a system on a batch that `take` prepared."""
         contexts = _distinct([example.context for example in examples])
         self._models.cool()
         self._sharing.bill()
@@ -160,13 +160,13 @@ class SystemGroup:
         ]
 
     def leave(self) -> None:
-        """The batch is over: what it asked and knew is let go."""
+        """Drop the labels and the memo of the batch."""
         self._answers.know(())
         self._sharing.forget()
         self._sharing.bill()
 
     def failing(self, system: SystemSpec, examples: Sequence[Example]) -> tuple[Example, Exception] | None:
-        """The first turn of a batch that fails by itself, and how."""
+        """The first turn of a batch that fails on its own, with its error."""
         for example in examples:
             try:
                 self.answer(system, [example])
@@ -175,7 +175,8 @@ class SystemGroup:
         return None
 
     def _put(self, example: Example) -> None:
-        """The candidates of a turn, unless its scope is there already: examples of one scope have the same."""
+        """Store the candidates of a turn, unless its scope is stored already: turns of one scope share their
+        candidates."""
         scope = example.context.scope
         if scope in self._kept:
             self._kept.move_to_end(scope)
@@ -199,14 +200,14 @@ class SystemGroup:
 
 
 class BatchWorker:
-    """The lanes of a set, asked for one batch after another."""
+    """Answers one batch after another with all groups of systems."""
 
     def __init__(self, name: str, lanes: Sequence[SystemGroup]) -> None:
         self._name = name
         self._lanes = lanes
 
     def answer(self, batch: TurnBatch, tell: Tell) -> Iterator[BatchOutcomes]:
-        """What the systems of a batch say, one system after the other; told is which is at work."""
+        """The outcomes of a batch, system by system; `tell` is called with the name of the running one."""
         for lane, examples, names in zip(self._lanes, batch.chunks, batch.systems, strict=True):
             if not names:
                 continue
@@ -225,7 +226,7 @@ class BatchWorker:
             raise self._explained(system, *failing) from error
 
     def _explained(self, system: SystemSpec, example: Example, error: Exception) -> RunError:
-        """What happened, where: the turn, the role and the component."""
+        """The error with its turn, role and component."""
         fields = error.fields if isinstance(error, DragomanError) else {}
         message = error.message if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
         noted = "; ".join(getattr(error, "__notes__", ()))
@@ -251,7 +252,7 @@ def open_worker(setup: Setup) -> Iterator[Work[TurnBatch, BatchOutcomes]]:
 
 
 def _distinct(contexts: Sequence[Context]) -> list[Context]:
-    """The same contexts, no object twice: turns are told apart by them."""
+    """Copy repeated context objects, since the memo tells turns apart by identity."""
     seen: set[int] = set()
     distinct = []
     for context in contexts:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, get_args
 
-from dragoman.agent.create import Parameter, parameters
+from dragoman.agent.create import ConstructorParameter, parameters
 from dragoman.core.codec import Json, encode
 from dragoman.core.errors import ConfigError, InputError, NoDataError
 from dragoman.core.examples import Dataset, Example, Label, Problem
@@ -254,7 +254,7 @@ def _resolved(file: str | Path) -> Path:
         raise NoDataError(error.message, remedy=error.remedy, file=str(file)) from error
 
 
-def _is_path(parameter: Parameter | None) -> bool:
+def _is_path(parameter: ConstructorParameter | None) -> bool:
     return parameter is not None and Path in (parameter.annotation, *get_args(parameter.annotation))
 
 

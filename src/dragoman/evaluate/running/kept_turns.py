@@ -1,4 +1,4 @@
-"""What a run keeps of its set: each turn's dialogue, labels and gold passages, and what every column says of it.
+"""Turns of a set as a run stores them: dialogue, labels and gold passages, with the score of every column.
 
 With these a run can be compared, judged by people and looked at where its data is not.
 
@@ -54,7 +54,7 @@ class KeptTurn:
 
 
 def lean_examples(block: ReadableSet) -> list[Example]:
-    """The turns with only those candidates that are gold evidence; of a shared corpus, what is gold, looked up.
+    """The turns without the candidates that are not gold; gold passages of a shared corpus are added.
 
     How many candidates of each source there were stands in `meta`, for metrics that need to know.
     """

@@ -63,7 +63,7 @@ def make_manifest(
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, Json]:
-    """The manifest of a run over these sets, whose `contents` are what `hashes` says of their files.
+    """Build the manifest of a run; `contents` holds the `hashes` of each set's files.
 
     `parts` holds what tells apart the trained parts that rows and columns run.
     """

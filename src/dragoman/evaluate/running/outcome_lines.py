@@ -1,4 +1,4 @@
-"""An outcome as two lines of JSON: what was said and why, and apart from it what changes from run to run, the seconds.
+"""An outcome as two lines of JSON: the reply with its trace, and, because they differ between runs, its timings.
 
 `core/codec` would do, at ten times the price: a run has a line a turn and system, each with a dozen values. Evidence
 that stands in several notes of a turn is written once, under `found`, and named by its number.
@@ -24,7 +24,7 @@ def dumps(value: object) -> str:
 
 
 def outcome_lines(outcome: Outcome) -> tuple[str, str]:
-    """The line that repeats and the line that does not."""
+    """The repeatable line of an outcome, and the line with its timings."""
     reply, evidence_table = outcome.reply, _EvidenceTable()
     row = {
         "example": outcome.example,
@@ -43,7 +43,8 @@ def outcome_lines(outcome: Outcome) -> tuple[str, str]:
 
 
 def outcome_of(line: str | bytes, times: str | bytes | None) -> Outcome:
-    """The inverse; seconds are NaN where the line of times is not there. Raises ValueError, KeyError or TypeError."""
+    """The inverse of `outcome_lines`; seconds are NaN without a line of timings. Raises ValueError, KeyError or
+    TypeError."""
     row = json.loads(line)
     evidence = [_read_evidence(entry) for entry in row["found"]]
     seconds = _seconds(times, row["example"], len(row["trace"]))
@@ -69,7 +70,7 @@ def _seconds(times: str | bytes | None, example: str, notes: int) -> list[float]
 
 
 class _EvidenceTable:
-    """The distinct evidence of a turn, in the order in which it is first named; equal counts as the same."""
+    """The distinct evidence of a turn in order of first mention; equal pieces are one."""
 
     def __init__(self) -> None:
         self.written: list[Json] = []

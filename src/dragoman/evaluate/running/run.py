@@ -30,8 +30,8 @@ Opener: TypeAlias = Callable[[DataSpec, Mapping[str, Any]], DatasetTable]
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    """A set that is here, as every view of a system shows it."""
+class _OpenedSet:
+    """A set whose file was found, in the view of every group of systems."""
 
     spec: DataSpec
     block: DatasetTable
@@ -44,7 +44,7 @@ class _Opened:
         return tuple(dict.fromkeys(file for block in (self.block, *self.views) for file in block.files))
 
     def contents(self) -> list[Json]:
-        """What the set holds at this moment: its files; of an object also what it gives, which may be anything."""
+        """Hashes of the files of a set and, where it is a Python object, of its turns."""
         contents = [self.block.contents()] if self.spec.kind.startswith(PYTHON) else []
         return [*hashes(self.files), *contents]
 
@@ -92,7 +92,7 @@ class Run:
         sets = [self._opened(spec) for spec in self._chosen_sets()]
         if self._trainer is not None:
             sets = self._trained(sets, self._trainer)
-        here = [entry for entry in sets if isinstance(entry, _Opened)]
+        here = [entry for entry in sets if isinstance(entry, _OpenedSet)]
         if not here:
             absent = next(entry for entry in sets if isinstance(entry, DataSpec))
             raise _no_data(absent, [spec.name for spec in self._spec.data if spec.asked])
@@ -109,7 +109,7 @@ class Run:
             write_result(folder, result)
         return result
 
-    def _prepare(self, sets: Sequence[_Opened], folder: RunFolder) -> None:
+    def _prepare(self, sets: Sequence[_OpenedSet], folder: RunFolder) -> None:
         """Load what the columns need, and fetch the weights of the rows, before the first turn is answered.
 
         A critic that is missing would otherwise be noticed only after all replies are written.
@@ -127,9 +127,9 @@ class Run:
             ]
             fetch_weights(unfinished)
 
-    def _trained(self, sets: Sequence[_Opened | DataSpec], trainer: Trainer) -> list[_Opened | DataSpec]:
+    def _trained(self, sets: Sequence[_OpenedSet | DataSpec], trainer: Trainer) -> list[_OpenedSet | DataSpec]:
         """Train the missing parts of rows and columns, and open the sets again."""
-        names = [entry.spec.name for entry in sets if isinstance(entry, _Opened)]
+        names = [entry.spec.name for entry in sets if isinstance(entry, _OpenedSet)]
         systems = {system.name: system for name in names for system in self._named.systems_of(name)}
         columns = {column.title: column for name in names for column in self._named.columns_of(name)}
         running = [system for system in systems.values() if system.runs and self._is_chosen(system)]
@@ -137,7 +137,7 @@ class Run:
         self._parts.train(running, judging, trainer, self._progress)
         self._spec = self._parts.filled(self._named)
         self._measures = Measures(self._spec)
-        return [self._opened(entry.spec if isinstance(entry, _Opened) else entry) for entry in sets]
+        return [self._opened(entry.spec if isinstance(entry, _OpenedSet) else entry) for entry in sets]
 
     def _is_chosen(self, system: SystemSpec) -> bool:
         return self._systems is None or system.name in self._systems
@@ -156,7 +156,7 @@ class Run:
                 raise UnknownNameError("system", name, declared)
         return tuple(names) if names else None
 
-    def _opened(self, spec: DataSpec) -> _Opened | DataSpec:
+    def _opened(self, spec: DataSpec) -> _OpenedSet | DataSpec:
         systems = tuple(
             system for system in self._spec.systems_of(spec.name) if system.runs and self._is_chosen(system)
         )
@@ -170,7 +170,7 @@ class Run:
         untaught = frozenset(system.name for system in systems if block.is_untaught and needs_training(system))
         systems = tuple(system for system in systems if system.name not in untaught)
         measured = Measured(spec, block, self._measures.of(spec.name, block), untaught)
-        return _Opened(spec, block, measured, views, systems)
+        return _OpenedSet(spec, block, measured, views, systems)
 
     def _open(self, spec: DataSpec, view: Mapping[str, Any]) -> DatasetTable:
         if self._opener is not None:
@@ -180,7 +180,7 @@ class Run:
     def _viewed(self, block: DatasetTable, view: Mapping[str, Any]) -> DatasetTable:
         return block.viewed(view) if self._opener is None else self._open(block.spec, view)
 
-    def _manifest(self, sets: Sequence[_Opened]) -> dict[str, Json]:
+    def _manifest(self, sets: Sequence[_OpenedSet]) -> dict[str, Json]:
         """The manifest of the run; reading every set here finds bad rows before any model runs."""
         if not any(opened.systems for opened in sets):
             raise self._nothing_runs()
@@ -207,7 +207,7 @@ class Run:
         reason = "".join(f" '{system.name}': {system.note.rstrip('.')}." for system in (untrained or without)[:1])
         return ConfigError(f"No system of the experiment can run here.{reason}", remedy=remedy)
 
-    def _refuse_changed(self, sets: Sequence[_Opened], folder: RunFolder, manifest: dict[str, Json]) -> None:
+    def _refuse_changed(self, sets: Sequence[_OpenedSet], folder: RunFolder, manifest: dict[str, Json]) -> None:
         """Refuse figures where the files of a set changed during the run, and mark the run as not resumable."""
         for opened in sets:
             name = opened.spec.name
@@ -221,7 +221,7 @@ class Run:
                     data=name,
                 )
 
-    def _run(self, opened: _Opened, folder: RunFolder, models: Models) -> None:
+    def _run(self, opened: _OpenedSet, folder: RunFolder, models: Models) -> None:
         run_table(
             opened.block,
             partial(self._viewed, opened.block),
@@ -235,10 +235,12 @@ class Run:
         )
         folder.sync()
 
-    def _assembled(self, sets: Sequence[_Opened | DataSpec], folder: RunFolder, manifest: Mapping[str, Json]) -> Result:
+    def _assembled(
+        self, sets: Sequence[_OpenedSet | DataSpec], folder: RunFolder, manifest: Mapping[str, Json]
+    ) -> Result:
         return aggregate(
             self._spec,
-            [entry.measured if isinstance(entry, _Opened) else entry for entry in sets],
+            [entry.measured if isinstance(entry, _OpenedSet) else entry for entry in sets],
             folder,
             name=self._name,
             manifest=manifest,
@@ -264,7 +266,7 @@ class _Keeper:
 
 
 def _retitled(spec: Experiment, files: Mapping[str, Path | None]) -> Experiment:
-    """The experiment where a set that is read from another file goes by that file's name, without the set's note."""
+    """Rename each set that is read from another file after that file, and drop the set's note."""
     replaced = {name: file for name, file in files.items() if file is not None}
     sets = tuple(
         entry.model_copy(update={"title": replaced[entry.name].name, "note": ""}) if entry.name in replaced else entry

@@ -1,4 +1,4 @@
-"""What a run folder holds beside its rows: the manifests of all that has rows there, and the result in every format."""
+"""Files of a run folder besides the rows: manifests of all stored rows, and the result in every format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT, _MADE = "kept.json", "made.json"
 
 
 def load_run(folder: str | Path) -> Result:
-    """The result of a run that came to its end, seconds included."""
+    """The result of a finished run, with timings."""
     run = RunFolder(folder)
     text = run.read(RESULTS) if run.path.is_dir() else None
     if text is None:
@@ -37,7 +37,7 @@ def load_run(folder: str | Path) -> Result:
 
 
 def claim(folder: RunFolder, manifest: Mapping[str, Json], *, fresh: bool) -> None:
-    """Make a folder the run's own, or refuse it where its rows came about otherwise."""
+    """Begin or resume a run in a folder; refuse one whose rows were made with other settings."""
     if fresh:
         folder.drop()
         folder.discard(_KEPT, RESULTS, TIMES, MARKDOWN, CSV, PAGE)
@@ -54,7 +54,7 @@ def write_manifest(folder: RunFolder, manifest: Mapping[str, Json]) -> None:
 
 
 def write_result(folder: RunFolder, result: Result) -> None:
-    """The tables in every format, seconds apart."""
+    """Write the tables in every format, with timings in files of their own."""
     from dragoman.evaluate.show.report import page
 
     repeatable, times = split_repeatable(result)
@@ -78,7 +78,7 @@ def _no_result(run: RunFolder) -> InputError:
 
 
 def _earlier(folder: RunFolder) -> dict[str, Json] | None:
-    """The manifest of before, with every set and system that the folder holds rows of."""
+    """The manifest of the earlier run here, extended by every set and system with rows in the folder."""
     text = folder.read(MANIFEST)
     if text is None:
         return None
@@ -98,7 +98,7 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
 
 
 def _kept(before: Mapping[str, Json] | None, manifest: Mapping[str, Json]) -> dict[str, Json]:
-    """Every set and system that has rows here, also those that this run leaves out."""
+    """The sets and systems with rows in the folder, including those that this run leaves out."""
     contents: dict[str, Any] = {"systems": {}, "sets": {}, "files": {}}
     for one in (before, manifest):
         if one is not None:

@@ -72,11 +72,11 @@ def run_table(
     if not running:
         return
     with Models() if models is None else nullcontext(models) as lent:
-        run = _Run(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
+        run = _TableRun(block, views, running, rows, models=lent, seed=seed, batch=batch, progress=progress)
         run.run(workers or InProcess())
 
 
-class _Run:
+class _TableRun:
     """One set and its systems, grouped by their view of the set."""
 
     def __init__(
@@ -174,8 +174,8 @@ class _Run:
 
 
 def _due(lane: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
-    """The systems of a group that must answer a batch; where a run was stopped (`again`), also those before them,
-    so that work is shared as on a first run."""
+    """The systems of a group that have not answered a batch; after an interruption (`again`), also those before them,
+    so that the memo is shared as in an uninterrupted run."""
     names = [system.name for system in lane.systems]
     waiting = [name for name in names if begun[name] < end]
     if not waiting or not again:
@@ -185,8 +185,8 @@ def _due(lane: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) 
 
 @contextmanager
 def _collected_between() -> Iterator[Callable[[], None]]:
-    """Garbage in circles is collected when a batch is over: in the middle of one, the collector would walk again and
-    again over values that are all still needed. Nor does it walk over what was there before the run."""
+    """Collect garbage between batches only, and never objects from before the run: within a batch nearly all objects
+    are still in use, so that collections would be wasted."""
     was = gc.isenabled()
     batches = 0
 

@@ -1,4 +1,4 @@
-"""Two systems turn by turn: what changed in the decisions, the evidence and the reply, and for better or worse."""
+"""Compare two systems turn by turn: changes of decisions, evidence and reply, and whether scores rose or fell."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A turn on which the two differ; `scores` holds both values of every column that has them."""
+class TurnChange:
+    """A turn on which two systems differ; `scores` holds both values of each column."""
 
     turn: KeptTurn
     before: Reply
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """On how many turns a column came out better, worse and the same.
+    """The number of turns on which a column is better, worse and equal.
 
     `p` is how probable a difference of the turns' values as large as this one is by chance: a paired bootstrap over
     dialogues. None where no turn tells the systems apart.
@@ -69,7 +69,7 @@ class Compared:
     changed: Mapping[What, int]
     unchanged: int
     counts: tuple[Count, ...]
-    biggest: tuple[Change, ...]
+    biggest: tuple[TurnChange, ...]
     same_data: bool
     apart: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ def compare_runs(
     a: str, b: str, *, data: str | None = None, system: str | None = None, limit: int = 5
 ) -> Iterator[Compared]:
     """Compare two runs, or RUN:SYSTEM with RUN:SYSTEM; by default every set and system that both have."""
-    left, right = _Side(a), _Side(b)
+    left, right = _ComparedRun(a), _ComparedRun(b)
     if system is not None and (left.system or right.system):
         raise InputError(
             f"The system '{system}' is asked for, and '{a}' and '{b}' name one already.",
@@ -103,8 +103,8 @@ def compare_runs(
         )
 
 
-class _Side:
-    """One of the two: a run, perhaps with the one system that is meant."""
+class _ComparedRun:
+    """One side of a comparison: a run, or one system of it."""
 
     def __init__(self, named: str) -> None:
         path, system = _meant(named)
@@ -122,14 +122,14 @@ class _Side:
 
 
 def _meant(named: str) -> tuple[Path, str | None]:
-    """The folder and the system of RUN:SYSTEM; either may have colons in it, but only one split names a folder."""
+    """Split RUN:SYSTEM into folder and system; both may contain colons, so the split that names a folder is taken."""
     parts = named.split(":")
     splits = [(":".join(parts[:end]), ":".join(parts[end:])) for end in range(len(parts), 0, -1)]
     place, system = next((split for split in splits if Path(split[0]).is_dir()), splits[-1])
     return Path(place), system or None
 
 
-def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tuple[str, str]]:
+def _pairs(left: _ComparedRun, right: _ComparedRun, block: str, system: str | None) -> list[tuple[str, str]]:
     mine, theirs = left.systems(block), right.systems(block)
     if left.system or right.system:
         before = left.system or str(right.system)
@@ -141,7 +141,7 @@ def _pairs(left: _Side, right: _Side, block: str, system: str | None) -> list[tu
     return [(name, name) for name in common if system in (None, name)]
 
 
-def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limit: int) -> Compared:
+def _compared(left: _ComparedRun, right: _ComparedRun, block: str, pair: tuple[str, str], limit: int) -> Compared:
     before, after = pair
     columns = {column.title: column for column in left.sets[block].columns}
     titles = {column.title for column in right.sets[block].columns}
@@ -154,7 +154,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
     changed: Counter[What] = Counter()
     tallies: dict[str, Counter[str]] = {column.title: Counter() for column in shared}
     pairs: dict[str, list[tuple[str, float, float]]] = {column.title: [] for column in shared}
-    biggest: list[tuple[float, int, Change]] = []
+    biggest: list[tuple[float, int, TurnChange]] = []
     turns = unchanged = 0
     for number, (turn, one, other, turn_scores) in enumerate(_turns(left, right, block, before, after)):
         turns += 1
@@ -168,7 +168,7 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
                 pairs[column.title].append((turn.dialogue, *scores[column.title]))
         if what:
             size = sum(_distance(column, *scores[column.title]) for column in shared if column.title in scores)
-            entry = size + len(what) / 100, -number, Change(turn, one.reply, other.reply, what, scores, size)
+            entry = size + len(what) / 100, -number, TurnChange(turn, one.reply, other.reply, what, scores, size)
             heapq.heappushpop(biggest, entry) if len(biggest) >= limit else heapq.heappush(biggest, entry)
     if not turns:
         raise InputError(f"The runs have no turn of '{block}' in common.", remedy="Compare runs of the same data.")
@@ -183,9 +183,9 @@ def _compared(left: _Side, right: _Side, block: str, pair: tuple[str, str], limi
 
 
 def _turns(
-    left: _Side, right: _Side, block: str, before: str, after: str
+    left: _ComparedRun, right: _ComparedRun, block: str, before: str, after: str
 ) -> Iterator[tuple[KeptTurn, Outcome, Outcome, dict[str, tuple[float, float]]]]:
-    """The turns that both have, in the order of the first."""
+    """The turns of both runs, in the order of the first."""
     others = {outcome.example: outcome for outcome in right.folder.outcomes(block, after)}
     values = dict(read_scores(left.folder.path, block, before))
     other_values = dict(read_scores(right.folder.path, block, after))
@@ -223,7 +223,7 @@ def _verdict(column: Column, before: float, after: float) -> str:
 
 
 def _chance(tally: Counter[str], pairs: Sequence[tuple[str, float, float]]) -> float | None:
-    """The p of a paired bootstrap over the dialogues of turns with both values."""
+    """The p-value of a paired bootstrap over the dialogues of turns with both values."""
     if not tally["better"] + tally["worse"]:
         return None
     import numpy as np
@@ -234,14 +234,14 @@ def _chance(tally: Counter[str], pairs: Sequence[tuple[str, float, float]]) -> f
 
 
 def _distance(column: Column, before: float, after: float) -> float:
-    """How far apart two values are, as a share of the column's range; a column without one counts for nothing."""
+    """The difference of two values as a share of the column's range; 0 for a column without a range."""
     low, high = column.bounds
     span = high - low
     return abs(after - before) / span if math.isfinite(span) and span > 0 else 0.0
 
 
-def scores_text(change: Change, columns: Sequence[Column]) -> str:
-    """What a change did to the columns, in printed units."""
+def scores_text(change: TurnChange, columns: Sequence[Column]) -> str:
+    """The scores before and after a change, in printed units."""
     parts = []
     for column in columns:
         if column.title in change.scores:

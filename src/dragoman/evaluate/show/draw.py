@@ -100,7 +100,7 @@ def _bars(axes: Axes, figure: Figure) -> None:
 
 
 def _places(series: tuple[Series, ...]) -> list[float | str]:
-    """Every place on the axis, ranks in their order."""
+    """The distinct x values of all series, sorted if they are numbers."""
     places = list(dict.fromkeys(place for one in series for place in one.x))
     try:
         return sorted(places, key=float)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.results import Cell, Figure, Series, SystemRow, Table
+from dragoman.evaluate.results import Figure, ResultCell, Series, SystemRow, Table
 from dragoman.evaluate.spec import FigureSpec
 
 Turns: TypeAlias = Mapping[str, Sequence[Judged]]
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"_\d+(?=\+|$)")
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """What a figure is made from; `option` answers for the figure's keys and remembers which were asked for."""
+    """Input of a figure; `option` reads the figure's keys and records which were read."""
 
     spec: FigureSpec
     table: Table
@@ -39,13 +39,13 @@ class _Drawing:
         return self.spec.options.get(name, default)
 
     def rows(self) -> list[SystemRow]:
-        """The rows that were measured, or those that the figure names."""
+        """The measured rows, or those that the figure names."""
         named = self.option("systems")
         by_name = {row.system: row for row in self.table.rows}
         rows = self.table.rows if named is None else [_chosen("system", name, by_name) for name in named]
         return [row for row in rows if row.system in self.turns]
 
-    def cell(self, row: SystemRow, title: str) -> Cell:
+    def cell(self, row: SystemRow, title: str) -> ResultCell:
         titles = {column.title: index for index, column in enumerate(self.table.columns)}
         return row.cells[int(_chosen("column", title, titles))]
 
@@ -150,7 +150,7 @@ def _frequency(
 
 
 def _left_out(label: str, places: Sequence[Any], totals: Counter[Any], turns: int) -> str:
-    """What a figure does not show, in words."""
+    """A note on the systems that a figure leaves out."""
     notes = []
     if len(places) < len(totals):
         rest = sum(totals.values()) - sum(totals[key] for key in places)
@@ -182,7 +182,7 @@ def _lines(drawing: _Drawing) -> Figure | None:
     return drawing.figure("lines", drawing.option("label", "pieces of evidence"), "value", series)
 
 
-def _cells(name: str, x: tuple[float, ...], cells: Sequence[Cell], scale: float) -> Series:
+def _cells(name: str, x: tuple[float, ...], cells: Sequence[ResultCell], scale: float) -> Series:
     def scaled(values: list[float | None]) -> tuple[float | None, ...]:
         return tuple(None if value is None else value * scale for value in values)
 
@@ -241,7 +241,7 @@ def _rank_test(drawing: _Drawing) -> Figure | None:
 
 
 def _latency_quality(drawing: _Drawing) -> Figure | None:
-    """Each system as a point: what it costs against what it is worth."""
+    """Each system as a point: its cost against its quality."""
     cost, quality = drawing.option("cost"), drawing.option("quality")
     if not cost or not quality:
         raise ConfigError(

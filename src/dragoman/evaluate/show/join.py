@@ -1,4 +1,4 @@
-"""Several runs as one: systems of the same set side by side, and apart where the data was not the same."""
+"""Join several runs: systems of the same data side by side, those of other data in tables of their own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 from dragoman.evaluate.running.manifest import column_digest, data_digest
 
-_HOLE = Cell("not available")
+_HOLE = ResultCell("not available")
 _Key: TypeAlias = tuple[str, str, str]
 
 
@@ -78,9 +78,9 @@ def _joined(members: Sequence[tuple[Result, Table]], *, apart: bool) -> Table:
 
 
 def _keys(members: Sequence[tuple[Result, Table]]) -> list[list[_Key]]:
-    """What the columns of each run are joined by: a title alone does not say at which k one was measured.
+    """The keys by which columns of runs are joined: metric and options, since a title may not name the k.
 
-    One that was not measured goes with its namesake.
+    A column that was not measured is joined with the column of the same title.
     """
     keys_by_run = [
         [(column.title, column.metric, column_digest(result.manifest, column.title)) for column in table.columns]
@@ -91,7 +91,7 @@ def _keys(members: Sequence[tuple[Result, Table]]) -> list[list[_Key]]:
 
 
 def _spread(row: SystemRow, keys: Sequence[_Key], columns: Sequence[_Key], *, tested: bool) -> SystemRow:
-    """A row over the columns of all runs."""
+    """Extend a row to the columns of all runs."""
     cells = dict(zip(keys, row.cells, strict=True))
     if not tested:
         cells = {key: replace(cell, difference=None, tests=()) for key, cell in cells.items()}
@@ -99,7 +99,7 @@ def _spread(row: SystemRow, keys: Sequence[_Key], columns: Sequence[_Key], *, te
 
 
 def _add(rows: list[SystemRow], row: SystemRow, run: str) -> None:
-    """Add a row unless it says the same as one that is there; two that differ are told apart by their runs."""
+    """Add a row unless an equal one is there; rows of the same name that differ get the names of their runs."""
     namesakes = [other for other in rows if other.system == row.system or other.system.startswith(f"{row.system} (")]
     if any(other.cells == row.cells for other in namesakes):
         return
@@ -107,7 +107,7 @@ def _add(rows: list[SystemRow], row: SystemRow, run: str) -> None:
 
 
 def _free(wanted: str, run: str, taken: Collection[str]) -> str:
-    """A name that nobody has yet: with the run, and a number where that is not enough."""
+    """A free name for a row: with the run's name and, if that is taken, a number."""
     name, number = wanted, 1
     while name in taken:
         name = f"{wanted} ({run})" if number == 1 else f"{wanted} ({run}, {number})"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from dragoman.evaluate.results import Cell, Column, Figure, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Figure, Result, ResultCell, SystemRow, Table
 from dragoman.evaluate.show.draw import svg
 from dragoman.evaluate.show.tables import best, mark, paper_text, printed
 
@@ -77,7 +77,7 @@ def _row(row: SystemRow, table: Table, tops: Sequence[float | None]) -> str:
     return f"<tr><th scope='row'>{name}</th>{cells}</tr>"
 
 
-def _cell(cell: Cell, column: Column, top: float | None) -> str:
+def _cell(cell: ResultCell, column: Column, top: float | None) -> str:
     paper = f"<small class='paper'>{paper_text(cell, column)}</small>" if cell.paper is not None else ""
     if cell.value is None:
         return f"<td class='none'>{escape(cell.status)}{paper}</td>"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Cell, Column, Result, SystemRow, Table
+from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,8 +28,8 @@ _RULES = 1
 _LEAST_NAME = 16
 
 
-def figure_text(cell: Cell, column: Column) -> str:
-    """Our figure with its uncertainty and mark, or why there is none."""
+def figure_text(cell: ResultCell, column: Column) -> str:
+    """Our figure with its interval and mark of significance, or the reason why it is missing."""
     if cell.status != "measured" or cell.value is None:
         return cell.status
     text = printed(cell.value, column)
@@ -44,7 +44,7 @@ def printed(value: float, column: Column) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def paper_text(cell: Cell, column: Column) -> str:
+def paper_text(cell: ResultCell, column: Column) -> str:
     """The paper's figure with the digits that the paper printed, or nothing."""
     if cell.paper is None:
         return ""
@@ -52,7 +52,7 @@ def paper_text(cell: Cell, column: Column) -> str:
     return f"paper {cell.paper:.{max(column.digits, 0 if cell.paper == int(cell.paper) else printed)}f}"
 
 
-def mark(cell: Cell) -> str:
+def mark(cell: ResultCell) -> str:
     """Stars where every test against the baseline finds a difference."""
     if not cell.tests:
         return ""
@@ -61,7 +61,7 @@ def mark(cell: Cell) -> str:
 
 
 def best(table: Table, index: int) -> float | None:
-    """A column's best value; None where there is nothing to be best at."""
+    """The best value of a column; None if nothing was measured."""
     column = table.columns[index]
     cells = [row.cells[index] for row in table.rows]
     values = [cell.value for cell in cells if cell.status == "measured" and cell.value is not None]
@@ -71,7 +71,7 @@ def best(table: Table, index: int) -> float | None:
 
 
 def turns_text(table: Table, index: int) -> str:
-    """How many turns a column's figures stand on."""
+    """The number of turns behind a column's figures."""
     counts = {row.cells[index].n for row in table.rows if row.cells[index].status == "measured"}
     if not counts:
         return ""
@@ -79,7 +79,7 @@ def turns_text(table: Table, index: int) -> str:
 
 
 def summary(table: Table) -> str:
-    """What a table is about, in a line."""
+    """A one-line summary of a table."""
     if not table.turns:
         return f"{table.title or table.data}: no data"
     text = f"{table.title or table.data}: {table.turns} turns of {table.dialogues} dialogues"
@@ -89,7 +89,7 @@ def summary(table: Table) -> str:
 
 
 def legend(result: Result, table: Table) -> list[str]:
-    """How the figures of a table are to be read."""
+    """The legend of a table."""
     experiment = cast(Mapping[str, Any], result.manifest.get("experiment") or {})
     cells = [cell for row in table.rows for cell in row.cells]
     lines = []
@@ -130,7 +130,7 @@ def legend(result: Result, table: Table) -> list[str]:
 
 
 def terminal(result: Result, width: int) -> Iterator[RenderableType]:
-    """What to print on a console of that width; a table that is too wide becomes several, none loses a figure."""
+    """The result for a console of the given width; a table that is too wide is split, without losing a figure."""
     from rich.text import Text
 
     for table in result.tables:
@@ -143,7 +143,7 @@ def terminal(result: Result, width: int) -> Iterator[RenderableType]:
 
 
 def _fitted(table: Table, width: int) -> list[tuple[list[int], bool]]:
-    """Which columns go into which part, and whether the paper's figure stands below ours."""
+    """The columns of each part of a table, and whether the paper's figures stand below ours."""
     every = list(range(len(table.columns)))
     name = 2 * _RULES + _name_width(table, width)
     if name + sum(_width(table, index, stacked=False) for index in every) <= width:
@@ -183,7 +183,7 @@ def _header(table: Table, index: int) -> str:
     return f"{column.title}{_ARROWS[column.direction]}\n{turns_text(table, index)}"
 
 
-def _cell_text(cell: Cell, column: Column, stacked: bool) -> str:
+def _cell_text(cell: ResultCell, column: Column, stacked: bool) -> str:
     figure, paper = figure_text(cell, column), paper_text(cell, column)
     if not paper:
         return figure
@@ -221,11 +221,11 @@ def _rich_table(table: Table, columns: Sequence[int], *, stacked: bool, width: i
     return made
 
 
-def _is_best(cell: Cell, top: float | None) -> bool:
+def _is_best(cell: ResultCell, top: float | None) -> bool:
     return top is not None and cell.status == "measured" and cell.value == top
 
 
-def _style(cell: Cell, top: float | None) -> str:
+def _style(cell: ResultCell, top: float | None) -> str:
     if _is_best(cell, top):
         return "bold"
     return "" if cell.status == "measured" else "dim"

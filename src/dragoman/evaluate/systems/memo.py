@@ -63,15 +63,15 @@ class _Slot:
     seconds: float = 0.0
     spent: MeterReading = _NOTHING
 
-    def add(self, entry: _Entry[Any]) -> None:
+    def add(self, entry: _MemoEntry[Any]) -> None:
         self.seconds += entry.seconds
         if entry.spent is not _NOTHING:
             self.spent += entry.spent
 
 
 @dataclass(slots=True)
-class _Entry(Generic[A]):
-    """A stored answer with its cost; `kept` holds the objects whose identity is part of the key."""
+class _MemoEntry(Generic[A]):
+    """A stored answer with its cost; `kept` holds a reference to the objects whose identity is part of the key."""
 
     answer: A
     seconds: float
@@ -93,8 +93,8 @@ class Memo:
 
     def __init__(self, tally: BatchMeter | None = None) -> None:
         self.tally = tally or BatchMeter()
-        self._memories: list[_Memory[Any]] = []
-        self._slots: dict[int, list[_Slot | _Entry[Any]]] = {}
+        self._memories: list[_ComponentMemo[Any]] = []
+        self._slots: dict[int, list[_Slot | _MemoEntry[Any]]] = {}
         self._round: dict[int, _Slot] | None = None
         self.owners: Mapping[Hashable, list[Context]] = {}
 
@@ -125,17 +125,17 @@ class Memo:
         trace = Trace(tuple(notes))
         return Billed(Reply(reply.text, reply.verdict, reply.plan, reply.evidence, trace, reply.confidence), spent)
 
-    def memory(self, role: str, component: str) -> _Memory[Any]:
-        memory: _Memory[Any] = _Memory(self, role, component)
+    def memory(self, role: str, component: str) -> _ComponentMemo[Any]:
+        memory: _ComponentMemo[Any] = _ComponentMemo(self, role, component)
         self._memories.append(memory)
         return memory
 
-    def charge(self, turns: Sequence[Context], entries: Sequence[_Entry[Any]]) -> None:
+    def charge(self, turns: Sequence[Context], entries: Sequence[_MemoEntry[Any]]) -> None:
         """Add each entry to the cost of its turn: one slot per call or, inside a refinement, per round."""
         slots, current = self._slots, self._round
         for context, entry in zip(turns, entries, strict=True):
             turn = id(context)
-            slot: _Slot | _Entry[Any] = entry
+            slot: _Slot | _MemoEntry[Any] = entry
             if current is not None:
                 if turn in current:
                     current[turn].add(entry)
@@ -155,14 +155,14 @@ class Memo:
         self._round, self.owners = None, {}
 
 
-class _Memory(Generic[A]):
+class _ComponentMemo(Generic[A]):
     """The answers of one component in this batch, by request."""
 
     def __init__(self, sharing: Memo, role: str, component: str) -> None:
         self._sharing = sharing
         self._role = role
         self._component = component
-        self.known: dict[Hashable, _Entry[A]] = {}
+        self.known: dict[Hashable, _MemoEntry[A]] = {}
 
     def ask(self, keys: Sequence[Hashable], turns: Sequence[Context], compute: Compute[A]) -> list[A]:
         """The answers in order; each is charged to its turn."""
@@ -170,7 +170,7 @@ class _Memory(Generic[A]):
         self._sharing.charge(turns, entries)
         return [entry.answer for entry in entries]
 
-    def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_Entry[A]]:
+    def entries(self, keys: Sequence[Hashable], compute: Compute[A], kept: Sequence[object]) -> list[_MemoEntry[A]]:
         """The entries of the requests; new requests are computed once each, as one batch."""
         entries = self.known
         missing: dict[Hashable, int] = {}
@@ -197,11 +197,11 @@ class _Memory(Generic[A]):
         if not any(event.calls for event in events):  # a model of its own: only the drafts tell of it
             spent = [own + _told(answer) for own, answer in zip(spent, answers, strict=True)]
         for (key, place), answer, own in zip(missing.items(), answers, spent, strict=True):
-            self.known[key] = _Entry(answer, seconds, own, kept[place])
+            self.known[key] = _MemoEntry(answer, seconds, own, kept[place])
 
 
 def _told(answer: object) -> MeterReading:
-    """The cost that an answer itself reports."""
+    """The cost that an answer reports."""
     if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
         return _NOTHING
     return MeterReading(answer.usage.calls, 0, answer.usage.prompt_tokens, answer.usage.completion_tokens)
@@ -277,7 +277,7 @@ class SharedReader(_Shared):
 
 
 class SharedCritic(_Shared):
-    """A critic; pairs know no turn, so that the round of refinement says whose they are."""
+    """A critic. Its pairs do not name their turn, so the round of refinement assigns their cost."""
 
     def consistency(self, pairs: Sequence[tuple[Evidence, str]]) -> Sequence[float]:
         keys = [pair_key(evidence, text) for evidence, text in pairs]
@@ -295,7 +295,7 @@ class SharedCritic(_Shared):
 
 
 class SharedRefiner(Refiner):
-    """Algorithm 1 over shared parts: what a round asks belongs to the one note that it makes for each turn."""
+    """Algorithm 1 over memoised components; the cost of a round goes to the note that the round adds to each turn."""
 
     def __init__(
         self,
@@ -338,14 +338,14 @@ class SharedRefiner(Refiner):
 
 
 def seen(evidence: Sequence[Evidence]) -> tuple[Hashable, ...]:
-    """What a component can tell evidence apart by; a passage is known by its place, since rows do not change."""
+    """The key of a piece of evidence as components see it; passages are keyed by identity, since they do not change."""
     return tuple(
         [(piece.passage.source, piece.passage.id, piece.relevance, *piece.scores.items()) for piece in evidence]
     )
 
 
 def pair_key(evidence: Evidence, text: str) -> Hashable:
-    """A pair without its turn: ids of two scopes may be the same, so that the words count too."""
+    """The key of a pair; it includes the texts, since passages of two scopes may have the same id."""
     passage = evidence.passage
     return passage.source, passage.id, passage.indexed, evidence.relevance, text
 

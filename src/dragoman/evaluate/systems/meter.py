@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MeterReading:
-    """What was spent so far. `choices` are those of the calls that chose among options: their tokens are not told.
+    """Totals so far. `choices` counts calls that chose among options, which report no tokens.
 
     `encodings` counts calls of the encoder, `encoded` the texts that they held.
     """
@@ -48,7 +48,7 @@ class MeterReading:
 
     @property
     def usage(self) -> Usage:
-        """The language model's part."""
+        """The usage of the language model."""
         if not (self.calls or self.prompt_tokens or self.completion_tokens):
             return NO_USAGE
         return Usage(self.prompt_tokens, self.completion_tokens, self.calls)
@@ -130,7 +130,7 @@ class MeteredEncoder:
 
 
 def split(spent: MeterReading, turns: int) -> list[MeterReading]:
-    """What a batch spent, shared evenly over its turns in whole numbers; the first turns take what is left over.
+    """Divide the cost of a batch evenly over its turns in whole numbers; the first turns take the remainder.
 
     The shares add up to the whole, so that means over turns are exact; a single turn's own cost is known only in a
     batch of one.

@@ -35,7 +35,7 @@ _SILENCE = Draft("", 0.0, "silent")
 
 
 class GoldAnswers:
-    """The labels of the turns that are being measured, by dialogue, what was said, and scope.
+    """The labels of the current turns, by dialogue, last turn and scope.
 
     Where two turns are the same by these and their labels are not, no label is given for either.
     `whole` reads the set anew: some rows are made of the labels of all turns.
@@ -93,7 +93,7 @@ def opened(example: Example) -> bool:
 
 @gates.register("gold.v1")
 class GoldGate:
-    """The gate of the label: RAGate's Human-label row."""
+    """Opens where the label says so: RAGate's Human-label row."""
 
     def __init__(self, *, answers: GoldAnswers) -> None:
         self._answers = answers
@@ -126,7 +126,7 @@ class ShuffledGate:
 
 @planners.register("gold.v1")
 class GoldPlanner:
-    """The sources of the label: one a step in its order, or with `order = "graph"` as the declared needs order them.
+    """Plans the gold sources: one per step in the label's order, or, with `order = "graph"`, ordered by `needs`.
 
     Sources in `without` are left out: the papers' ablation of a source.
     """
@@ -154,7 +154,7 @@ class GoldPlanner:
 
 @retrievers.register("gold.v1")
 class GoldRetriever:
-    """The gold evidence of the sources that are asked, in its order, at most k a source."""
+    """Returns the gold evidence of the planned sources, at most k per source."""
 
     def __init__(self, *, answers: GoldAnswers, store: Store) -> None:
         self._answers = answers
@@ -193,7 +193,7 @@ class _Says:
 
 @readers.register("silent.v1")
 class SilentReader(_Says):
-    """Replies with nothing: for rows that measure the steps before the reader."""
+    """Replies with an empty text, for rows that measure only the steps before the reader."""
 
     def _say(self, task: ReadTask) -> Draft:
         return _SILENCE
@@ -201,7 +201,7 @@ class SilentReader(_Says):
 
 @readers.register("gold.v1")
 class GoldReader(_Says):
-    """The reply of the label: what a gate that reads the response is given where the papers give it the true one."""
+    """Replies with the gold reply, for gates that read the true response as in the papers."""
 
     def __init__(self, *, answers: GoldAnswers) -> None:
         self._answers = answers
@@ -215,7 +215,7 @@ class GoldReader(_Says):
 
 @readers.register("copy.v1")
 class CopyReader(_Says):
-    """The gold evidence word for word, whatever was found: what a generator must be better than."""
+    """Replies with the gold evidence word for word, whatever was retrieved: a lower bound for generators."""
 
     def __init__(self, *, answers: GoldAnswers, store: Store, language: str = "en") -> None:
         self._answers = answers
@@ -232,7 +232,7 @@ class CopyReader(_Says):
 
 @readers.register("frequent.v1")
 class FrequentReader(_Says):
-    """The reply that the training part has most often, on every turn; of equally frequent ones, the first."""
+    """Replies to every turn with the most frequent reply of the training part; the first of equally frequent ones."""
 
     def __init__(self, *, training: Callable[[], Iterator[Example]]) -> None:
         self._training = training

@@ -1,4 +1,4 @@
-"""Trained parts that an experiment declares: what each is made of, where it lies, and what to do where it is not there.
+"""Trained parts that an experiment declares: their identity, their folders, and what to do where one is missing.
 
 A part goes by its recipe, what is changed in it, and the bytes of its data: experiments that declare the same share one
 folder, and another recipe or other data is another folder. Who trains is given from outside: this room learns nothing.
@@ -191,7 +191,7 @@ def as_named(named: Experiment, filled: Experiment) -> Experiment:
 
 
 def used_parts(named: Experiment, filled: Experiment) -> dict[str, dict[str, dict[str, str]]]:
-    """What tells the parts apart that rows and columns run: the hash of each `part.json`, by the file's own names.
+    """Identify the parts that rows and columns run: the hash of each `part.json`, by the names of the experiment file.
 
     Weights of one's own beside them, by the option that names them.
     """
@@ -232,7 +232,7 @@ def _weights_digest(name: str, folder: Path | None) -> str | None:
 
 
 def _own_weights(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Options that name weights, with the names; those of the catalogue go by the hashes that stand in it."""
+    """The options that name weights; weights of the catalogue are left out, since it holds their hashes."""
     if isinstance(value, Mapping):
         for key, entry in value.items():
             inner = f"{place}.{key}" if place else str(key)
@@ -246,13 +246,13 @@ def _own_weights(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _used_tables(system: SystemSpec) -> dict[str, Table]:
-    """The tables of the components that a row runs, those of its agent and the defaults among them."""
+    """The tables of all components that a row runs, including those of its agent and of `[defaults]`."""
     whole = system_design(system)
     return {role: whole.tables[role] for role in whole.used}
 
 
 def _opened_parts(system: SystemSpec) -> dict[str, Path | Hole]:
-    """The parts that the components of a row open themselves: a folder each, or why there is none."""
+    """The folder of each part that the components of a row open themselves, or why it is missing."""
     whole = system_design(system)
     names = (name for role in whole.roles for name in _opened(role, whole.tables[role], whole.tables))
     return {name: _located(name, whole.folder) for name in names}
@@ -263,7 +263,7 @@ def _opened_by_column(column: ColumnSpec, tables: Mapping[str, Table]) -> dict[s
 
 
 def _opened(role: str, table: Mapping[str, Any], tables: Mapping[str, Table]) -> Iterator[str]:
-    """The option `part` of a component and of those that it is made of, as given or by default."""
+    """The option `part` of a component and of its own components, as given or by default."""
     kind = table.get("kind", tables.get(role, {}).get("kind"))
     if not isinstance(kind, str):
         return
@@ -342,7 +342,7 @@ def _label_files(part: PartSpec) -> list[Path]:
 
 
 def _written_folder(folder: Path) -> str:
-    """A folder for the command line; what lies in the home folder, by that name: notes are read by others too."""
+    """A folder as the command line takes it; below the home folder, by name, so that notes hold no machine's paths."""
     if folder.parent == home() / "parts":
         return f'"${{DRAGOMAN_HOME:-$HOME/.dragoman}}/parts/{folder.name}"'
     return shlex.quote(str(folder))

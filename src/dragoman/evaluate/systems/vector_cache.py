@@ -1,4 +1,4 @@
-"""Vectors of rows kept on the disk between runs: a corpus is encoded once, whichever experiments read it.
+"""Disk cache of passage vectors: a corpus is encoded once for all experiments.
 
 They lie in one SQLite file under the home folder, by what makes an encoder what it is and by the text's hash. It is a
 cache: where it cannot be read or written, the encoder works as if it were not there; what is damaged is begun anew.
@@ -42,7 +42,7 @@ _CHUNK = 2048
 def kept_vectors(
     encoder: Encoder, table: Mapping[str, Any], *, agent: Path | None = None, folder: Path | None = None
 ) -> Encoder:
-    """An encoder whose vectors are kept, where its weights can be told from others; else the encoder itself.
+    """Wrap an encoder with the disk cache if its weights can be identified; otherwise return the encoder itself.
 
     `agent` is the folder beside which its weights may lie, `folder` where the vectors are kept.
     """
@@ -53,7 +53,7 @@ def kept_vectors(
 
 
 def identity(table: Mapping[str, Any], weights: str, *, agent: Path | None = None) -> bytes:
-    """What makes an encoder what it is: its kind, its options and the bytes of its weights."""
+    """Identity of an encoder: kind, options and the hashes of its weights."""
     place = _place(weights, agent)
     digest = blake2b(json.dumps(dict(table), sort_keys=True, default=str).encode(), digest_size=16)
     for file in _files(place):
@@ -65,7 +65,7 @@ def identity(table: Mapping[str, Any], weights: str, *, agent: Path | None = Non
 
 
 def _place(weights: str, agent: Path | None) -> Path:
-    """Where weights lie, as encoders look for them: a folder of one's own, one beside the agent's, the catalogue."""
+    """The path of weights in the order in which encoders search: as given, beside the agent, in the catalogue."""
     from dragoman.models import weights as catalogue
 
     own = Path(weights).expanduser()
@@ -77,7 +77,7 @@ def _place(weights: str, agent: Path | None) -> Path:
 
 
 def _files(place: Path) -> list[Path]:
-    """What tells weights from others; a trained part names the hashes of its files, and more lies beside them."""
+    """The files that identify weights; a trained part records the hashes of its own."""
     if place.is_file():
         return [place]
     if (place / PART).is_file():
@@ -87,7 +87,7 @@ def _files(place: Path) -> list[Path]:
 
 
 class KeptVectors:
-    """An encoder that reads from the disk what was encoded before, by any process.
+    """An encoder that returns cached vectors of texts that any process encoded before.
 
     The file holds at most `most_bytes`: the vectors that were not used for longest go first.
     """
@@ -180,7 +180,7 @@ class KeptVectors:
         self._tried(write)
 
     def _tried(self, work: Callable[[apsw.Connection], T]) -> T | None:
-        """What some work on the file gives; None where it cannot be done. A damaged file is begun anew next time."""
+        """The result of an operation on the cache file; None if it fails. A damaged file is replaced next time."""
         import apsw
 
         try:
@@ -223,7 +223,7 @@ def _version(database: apsw.Connection) -> int:
 
 
 def _bytes(database: apsw.Connection) -> int:
-    """What the rows take up, without pages that are free again."""
+    """The size of the rows in bytes, without free pages."""
     [(size,)] = database.execute("PRAGMA page_size")
     [(pages,)] = database.execute("PRAGMA page_count")
     [(free,)] = database.execute("PRAGMA freelist_count")

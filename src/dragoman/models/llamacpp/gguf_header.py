@@ -19,14 +19,14 @@ def read_metadata(file: Path, keys: Collection[str]) -> dict[str, Any]:
     """The values of the given keys; keys that the file lacks are left out."""
     try:
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return _Reading(mapped).metadata(keys)
+            return _HeaderReader(mapped).metadata(keys)
     except OSError as error:
         raise WeightsError(f"'{file}' cannot be read: {error.strerror}.", remedy="Give a GGUF file.") from error
     except (struct.error, UnicodeDecodeError, ValueError, KeyError) as error:
         raise WeightsError(f"'{file}' is not a GGUF file, or is damaged.", remedy="Fetch or copy it again.") from error
 
 
-class _Reading:
+class _HeaderReader:
     """Sequential reader of a file's header."""
 
     def __init__(self, mapped: mmap.mmap) -> None:

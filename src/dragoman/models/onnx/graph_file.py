@@ -73,7 +73,7 @@ def name_of(raw: bytes) -> str:
 
 
 def lies_elsewhere(raw: bytes) -> bool:
-    """Whether a tensor's content is in a file beside the model, which only the model's own path leads to."""
+    """Whether a tensor's content is stored in another file, which only the model's own path leads to."""
     return any(number == 14 and value == 1 for number, value in fields_of(raw))
 
 

@@ -18,7 +18,7 @@ _CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AnswerToken:
     """A token of a reply, its log-probability, and the likeliest tokens at its place."""
 
     text: str
@@ -33,7 +33,7 @@ class Delta:
     text: str = ""
     thoughts: str = ""
     finish: str = ""
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[AnswerToken, ...] = ()
     usage: Usage | None = None
     exists: bool = True
 
@@ -95,7 +95,7 @@ def _messages_usage(usage: Json) -> Usage:
 
 
 def joined(deltas: Iterable[Delta]) -> Delta:
-    """All that some deltas bring together."""
+    """Join deltas into one."""
     whole = NO_DELTA
     for delta in deltas:
         usage = _later(whole.usage, delta.usage)
@@ -113,7 +113,7 @@ def joined(deltas: Iterable[Delta]) -> Delta:
 
 
 def _later(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Usage grows in the course of a stream; each event may tell one part of it."""
+    """Merge the usage of two events of a stream: counts grow, and each event may report only some of them."""
     if first is None or second is None:
         return second or first
     pairs = zip(_numbers(first), _numbers(second), strict=True)
@@ -135,7 +135,7 @@ def usage_of(delta: Delta, *, pieces: int, thoughts: int) -> Usage:
     return usage if usage.completion_tokens or not delta.text else replace(usage, completion_tokens=pieces)
 
 
-def draft_of(text: str, tokens: Iterable[Token], usage: Usage, notes: dict[str, str | float]) -> Draft:
+def draft_of(text: str, tokens: Iterable[AnswerToken], usage: Usage, notes: dict[str, str | float]) -> Draft:
     """The draft of a reply, with the geometric mean of its tokens' probabilities as confidence where they came."""
     logprobs = [token.logprob for token in tokens]
     if not logprobs:
@@ -143,7 +143,7 @@ def draft_of(text: str, tokens: Iterable[Token], usage: Usage, notes: dict[str, 
     return Draft(text, math.exp(math.fsum(logprobs) / len(logprobs)), usage=usage, notes=notes)
 
 
-def _tokens(choice: Json) -> tuple[Token, ...]:
+def _tokens(choice: Json) -> tuple[AnswerToken, ...]:
     tokens = []
     for entry in map(table, rows(table(choice.get("logprobs")).get("content"))):
         logprob = number(entry.get("logprob"))
@@ -153,7 +153,7 @@ def _tokens(choice: Json) -> tuple[Token, ...]:
             if (value := number(other.get("logprob"))) is not None
         ]
         if logprob is not None or alternatives:
-            tokens.append(Token(text_of(entry.get("token")), logprob or 0.0, tuple(alternatives)))
+            tokens.append(AnswerToken(text_of(entry.get("token")), logprob or 0.0, tuple(alternatives)))
     return tuple(tokens)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.core.values import Prompt
 from dragoman.models.choice import normalise
-from dragoman.models.remote.answers import Token
+from dragoman.models.remote.answers import AnswerToken
 
 _LEAST = 0.01
 """Where the options together are less likely than this at a place, the reply does not answer there."""
@@ -92,7 +92,7 @@ def by_json(text: str, names: Mapping[str, str]) -> dict[str, float] | None:
     return {other: share if other == option else rest for other in names}
 
 
-def by_tokens(tokens: Sequence[Token], names: Mapping[str, str]) -> dict[str, float] | None:
+def by_tokens(tokens: Sequence[AnswerToken], names: Mapping[str, str]) -> dict[str, float] | None:
     """Probabilities from the alternatives of each token; None where no option is to be found in the reply.
 
     Where several options share their beginning, the reply is followed to where they part. Alternatives off the path
@@ -104,7 +104,7 @@ def by_tokens(tokens: Sequence[Token], names: Mapping[str, str]) -> dict[str, fl
     for place in range(start, len(tokens)):
         if place > start and not _begins_here(tokens, place, lowered):
             continue
-        walk = _Walk(tokens, lowered)
+        walk = _OptionWalk(tokens, lowered)
         walk.follow(place, "", list(lowered), 1.0)
         shares = walk.shares
         if math.fsum(shares.values()) > math.fsum(best.values()):
@@ -116,7 +116,7 @@ def by_tokens(tokens: Sequence[Token], names: Mapping[str, str]) -> dict[str, fl
     return normalise({option: math.log(share) if share > 0 else -math.inf for option, share in best.items()})
 
 
-def _reply_start(tokens: Sequence[Token]) -> int:
+def _reply_start(tokens: Sequence[AnswerToken]) -> int:
     """The first token after inline thoughts."""
     text = "".join(token.text for token in tokens).lower()
     end = max(text.rfind(mark) + len(mark) if mark in text else 0 for mark in _THOUGHTS_ENDS)
@@ -128,7 +128,7 @@ def _reply_start(tokens: Sequence[Token]) -> int:
     return len(tokens) if end else 0
 
 
-def _begins_here(tokens: Sequence[Token], place: int, lowered: Mapping[str, str]) -> bool:
+def _begins_here(tokens: Sequence[AnswerToken], place: int, lowered: Mapping[str, str]) -> bool:
     """Whether the reply writes an option from this token on, after the end of a word."""
     before = "".join(token.text for token in tokens[max(place - 2, 0) : place])
     text = "".join(token.text for token in tokens[place : place + 16])
@@ -138,10 +138,10 @@ def _begins_here(tokens: Sequence[Token], place: int, lowered: Mapping[str, str]
     return any(_matches(name, written) for name in lowered.values())
 
 
-class _Walk:
+class _OptionWalk:
     """Adds up the probability of each option along a reply."""
 
-    def __init__(self, tokens: Sequence[Token], lowered: Mapping[str, str]) -> None:
+    def __init__(self, tokens: Sequence[AnswerToken], lowered: Mapping[str, str]) -> None:
         self._tokens = tokens
         self._lowered = lowered
         self.shares = dict.fromkeys(lowered, 0.0)

@@ -122,14 +122,14 @@ class RemoteEncoder:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         sent = [self._sent(text) for text in texts]
         with self._lock:
-            known = {text: self._cache[_key(text)] for text in dict.fromkeys(sent) if _key(text) in self._cache}
-        missing = [text for text in dict.fromkeys(sent) if text not in known]
+            by_text = {text: self._cache[_key(text)] for text in dict.fromkeys(sent) if _key(text) in self._cache}
+        missing = [text for text in dict.fromkeys(sent) if text not in by_text]
         batches = [missing[start : start + self._batch] for start in range(0, len(missing), self._batch)]
         with ThreadPoolExecutor(min(self._concurrency, max(len(batches), 1)), "dragoman-embed") as pool:
             for batch, vectors in zip(batches, pool.map(self._embedded, batches), strict=True):
-                known.update(zip(batch, vectors, strict=True))
-        self._keep({text: known[text] for text in missing})
-        return np.stack([known[text] for text in sent])
+                by_text.update(zip(batch, vectors, strict=True))
+        self._keep({text: by_text[text] for text in missing})
+        return np.stack([by_text[text] for text in sent])
 
     def _embedded(self, texts: Sequence[str]) -> list[FloatArray]:
         import numpy as np

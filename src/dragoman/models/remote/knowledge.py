@@ -1,4 +1,4 @@
-"""What is known of an endpoint: its profile, found out once, changed by what it refuses, and kept for a week."""
+"""Knowledge about an endpoint: its profile, detected once, adapted to refusals, and cached for a week."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class _ModelReply:
     """A reply without thoughts and after its stop sequence was cut."""
 
     text: str
@@ -189,14 +189,14 @@ class RemoteModel:
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator closes the connection."""
         ask = replace(self._ask(prompt, max_tokens, stop), stream=True)
-        known = profile = self.knowledge.profile
+        before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             shown = False
             try:
                 for piece in self._pieces(profile, ask):
                     shown = True
                     yield piece
-                if profile != known:  # else another thread may know more by now
+                if profile != before:  # else another thread may know more by now
                     self.knowledge.learn(profile)
                 return
             except EndpointError as error:
@@ -259,9 +259,9 @@ class RemoteModel:
         draft = draft_of(reply.text, tokens, reply.usage, reply.notes)
         return draft if reply.text else replace(draft, confidence=0.0)
 
-    def _reply(self, ask: _Ask) -> _Reply:
+    def _reply(self, ask: _Ask) -> _ModelReply:
         """One reply, asked for again without whatever the endpoint refuses."""
-        known = profile = self.knowledge.profile
+        before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
             try:
                 reply = self._one(profile, ask)
@@ -271,12 +271,12 @@ class RemoteModel:
                     raise self._explained(error) from error
                 profile = changed
                 continue
-            if profile != known:  # else another thread may know more by now
+            if profile != before:  # else another thread may know more by now
                 self.knowledge.learn(profile)
             return reply
         raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')
 
-    def _one(self, profile: Profile, ask: _Ask) -> _Reply:
+    def _one(self, profile: Profile, ask: _Ask) -> _ModelReply:
         body, notes = self._body(profile, ask)
         self.spending.check(self._expected(profile, ask))
         delta = _read(profile, self.endpoint.post(path_of(profile), body))
@@ -287,7 +287,7 @@ class RemoteModel:
         self._count(usage)
         text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
-        return _Reply(text, delta, usage, notes | self._priced(usage))
+        return _ModelReply(text, delta, usage, notes | self._priced(usage))
 
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""

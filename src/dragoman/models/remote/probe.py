@@ -16,7 +16,7 @@ _SOURCES = (Source("documents", "timetables and fares"), Source("memory", "what 
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class StepCost:
     """What one step of a turn cost in the trial."""
 
     step: str
@@ -32,7 +32,7 @@ class Probe:
     profile: Profile
     models: tuple[str, ...]
     method: str
-    costs: tuple[Cost, ...]
+    costs: tuple[StepCost, ...]
 
     @property
     def works(self) -> tuple[str, ...]:
@@ -70,11 +70,11 @@ def _written(model: RemoteModel, prompt: Prompt, limit: int) -> object:
     return model.generate([prompt], max_tokens=limit)
 
 
-def _cost(model: RemoteModel, step: str, run: Callable[[], object]) -> Cost:
+def _cost(model: RemoteModel, step: str, run: Callable[[], object]) -> StepCost:
     before, began = model.spent, perf_counter()
     run()
     after = model.spent
-    return Cost(step, after.calls - before.calls, after.total_tokens - before.total_tokens, perf_counter() - began)
+    return StepCost(step, after.calls - before.calls, after.total_tokens - before.total_tokens, perf_counter() - began)
 
 
 def _features(profile: Profile) -> tuple[tuple[str, bool], ...]:

@@ -218,7 +218,8 @@ def _without(profile: Profile, name: str, refusal: Refusal) -> Profile | None:  
 
 
 def _less_quiet(profile: Profile, name: str) -> Profile:
-    """Reasoning that cannot be switched off is set to little; a switch that is not known at all is not sent."""
+    """Lower the reasoning effort where reasoning cannot be switched off; drop a switch that the endpoint does not
+    know."""
     if profile.quiet.get(name) == "none":
         return replace(profile, quiet=MappingProxyType({name: "low"}), thinks=True)
     return replace(profile, quiet=_NOTHING, efforts="")

@@ -186,17 +186,17 @@ def _heavy(part: Part, shape: TreeShape, device: Device, precision: Precision) -
     from dragoman.models.torch.model import pick_device, require_torch
 
     require_torch("A unified model in torch")
-    from dragoman.models.unified.torch_model import Opened, TorchUnified
+    from dragoman.models.unified.torch_model import LoadedUnified, TorchUnified
 
     place = pick_device(device)
 
-    def load() -> Opened:
+    def load() -> LoadedUnified:
         from dragoman.models.unified.vocabularies import tokenizer_vocabulary
         from dragoman.models.unified.weights import open_weights
 
         causal = open_weights(part, device=place, precision=precision)
         encode = tokenizer_vocabulary(causal.tokenizer).encode
-        return Opened(causal, TurnTokens(shape, _spelling(part), encode, int(part.options["end"])))
+        return LoadedUnified(causal, TurnTokens(shape, _spelling(part), encode, int(part.options["end"])))
 
     return TorchUnified(shape, load)
 

@@ -41,7 +41,7 @@ _PASS = {"cpu": 4096, "cuda": 32768}
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class LoadedUnified:
     """A loaded model with its passes and the tokens of turns."""
 
     causal: Causal
@@ -59,7 +59,7 @@ class TorchUnified:
     def __init__(
         self,
         shape: TreeShape,
-        load: Callable[[], Opened],
+        load: Callable[[], LoadedUnified],
         *,
         kept_tokens: int | None = None,
         packed_tokens: int | None = None,
@@ -77,7 +77,7 @@ class TorchUnified:
         self._packed_tokens = packed_tokens
         self._pass_tokens = pass_tokens
         self._lock = threading.RLock()
-        self._opened: tuple[Opened, Passes] | None = None
+        self._opened: tuple[LoadedUnified, Passes] | None = None
         self._silent: list[int] = []
         self._said: OrderedDict[Line, dict[Line, float]] = OrderedDict()
         keeps_texts(self)
@@ -267,7 +267,7 @@ class TorchUnified:
 
     # writing
 
-    def _prepared(self, opened: Opened, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
+    def _prepared(self, opened: LoadedUnified, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
         """The row of a response, and notes on what found no room."""
         fitted, dropped = turn_trees.fitted(opened.turns, asked)
         prepared = turn_trees.writing(opened.turns, fitted)
@@ -276,7 +276,7 @@ class TorchUnified:
 
     def _tokens(
         self,
-        opened: Opened,
+        opened: LoadedUnified,
         passes: Passes,
         rows: Sequence[TreeRow],
         answers: Sequence[AnswerText],
@@ -320,14 +320,14 @@ class TorchUnified:
                 states = passes.go_on(reading, chosen)
 
     @staticmethod
-    def _marks(opened: Opened) -> tuple[str, ...]:
+    def _marks(opened: LoadedUnified) -> tuple[str, ...]:
         """Cut a response before a special token, where those are plain text."""
         turns = opened.turns
         return tuple(map(str, turns.shape.grammar.indicators)) if turns.spelling.way == "text" else ()
 
     # loading
 
-    def _ready(self) -> tuple[Opened, Passes]:
+    def _ready(self) -> tuple[LoadedUnified, Passes]:
         with self._lock:
             if self._opened is None:
                 opened = self._load()
@@ -350,7 +350,7 @@ def _size(row: TreeRow) -> int:
     return sum(len(segment.tokens) for segment in row.segments)
 
 
-def _unspoken(opened: Opened) -> list[int]:
+def _unspoken(opened: LoadedUnified) -> list[int]:
     """The special tokens, which a response must not contain."""
     turns, way = opened.turns, opened.turns.spelling.way
     if way == "text":

@@ -86,7 +86,8 @@ def writing(turns: TurnTokens, asked: Writing) -> Planted:
 
 
 def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
-    """The response with as much evidence as leaves room for `dialogue` tokens, the least similar left out; how many."""
+    """Drop the least similar evidence until `dialogue` tokens of room are left; returns the task and the number
+    dropped."""
     written, paper = asked.written, turns.shape.layout == "paper"
     rows = list(written.evidence)
     room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue

@@ -54,7 +54,7 @@ class Tuning:
 
 
 def told_apart(causal: Causal, ids: Sequence[int]) -> tuple[int, ...]:
-    """The tokens whose embeddings differ from all earlier ones: rows that no training touched are all alike."""
+    """The tokens whose embeddings differ from all earlier ones: untrained rows are all alike."""
     rows = _owner(causal.model).get_input_embeddings().weight.detach()
     distinct: list[int] = []
     for token in ids:

@@ -142,7 +142,7 @@ class _Estimate:
         return comment >= 0 and _SCRIPT.search(self._text, comment, end) is not None
 
     def _behind(self, place: int, end: int) -> int:
-        """Past what may or may not be text; where it makes a difference, nothing that follows is believed."""
+        """Skip text whose kind is ambiguous; if it holds a "<", stay here and mark the scan as unsure."""
         if end >= 0 and self._text.find("<", place, end) < 0:
             return end
         self._is_unsure = True

@@ -62,11 +62,11 @@ def _package(archive: Archive) -> tuple[str, tuple[str, ...]]:
         in_title = isinstance(event, Start) and event.tag == "title"
         if not isinstance(event, Start):
             continue
-        given = event.attributes
-        if event.tag == "item" and given.get("media-type") in _PAGES:
-            members[given.get("id", "")] = beside(packages[0], unquote(given.get("href", "")))
-        elif event.tag == "itemref" and given.get("linear") != "no":
-            order.append(given.get("idref", ""))
+        attributes = event.attributes
+        if event.tag == "item" and attributes.get("media-type") in _PAGES:
+            members[attributes.get("id", "")] = beside(packages[0], unquote(attributes.get("href", "")))
+        elif event.tag == "itemref" and attributes.get("linear") != "no":
+            order.append(attributes.get("idref", ""))
     return title, tuple(members[key] for key in order if key in members)
 
 

@@ -75,7 +75,7 @@ def read(content: bytes, name: str) -> Document:
         node.decompose()
     outline = Outline(Allowance(content, name))
     if tree.body is not None:
-        _Walk(outline).run(tree.body)
+        _HtmlReader(outline).run(tree.body)
     sections = outline.sections()
     return Document(title_text or outline.title or humanise(name), sections)
 
@@ -95,7 +95,7 @@ def _declared(content: bytes) -> str | None:
     return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(codec, codec)
 
 
-class _Walk:
+class _HtmlReader:
     """Walks the tree iteratively: pages nest deeper than Python's stack."""
 
     def __init__(self, outline: Outline) -> None:

@@ -35,7 +35,7 @@ def read(content: bytes, name: str) -> Document:
     text = decode(content, name)
     front, body = front_matter(text)
     outline = Outline(Allowance(content, name))
-    _Walk(outline).run(_parser().parse(body))
+    _MarkdownReader(outline).run(_parser().parse(body))
     return Document(
         title=front.get("title") or outline.title or humanise(name),
         sections=outline.sections(),
@@ -103,7 +103,7 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-class _Walk:
+class _MarkdownReader:
     """Reads the flat list of tokens, tracking the current list item or table row."""
 
     def __init__(self, outline: Outline) -> None:

@@ -7,9 +7,12 @@ from typing import NamedTuple, TypeAlias
 from xml.parsers import expat
 
 from dragoman.core.errors import InputError
+from dragoman.sources.document import clean, unwrap
 from dragoman.sources.formats.archive import Archive, beside
 
 DEEPEST = 256
+CORE_PROPERTIES = "docProps/core.xml"
+"""The member of Open XML files that holds their properties."""
 
 Attributes: TypeAlias = dict[str, str]
 
@@ -89,21 +92,21 @@ def skip(stream: Iterator[Event]) -> None:
         depth -= isinstance(event, End)
 
 
-class Relation(NamedTuple):
+class PackageRelation(NamedTuple):
     """A reference of an Open XML part to another: the kind of relationship, and the member it leads to."""
 
     kind: str
     member: str
 
 
-def relations(archive: Archive, member: str) -> dict[str, Relation]:
+def relations(archive: Archive, member: str) -> dict[str, PackageRelation]:
     """The references of a part of an Open XML file, by id; those that lead out of the file are left out."""
     folder, _, name = member.rpartition("/")
     place = f"{folder}/_rels/{name}.rels".lstrip("/")
     if place not in archive:
         return {}
     return {
-        event.attributes.get("Id", ""): Relation(
+        event.attributes.get("Id", ""): PackageRelation(
             event.attributes.get("Type", "").rpartition("/")[2], beside(member, event.attributes.get("Target", ""))
         )
         for event in events(archive, place)
@@ -111,12 +114,24 @@ def relations(archive: Archive, member: str) -> dict[str, Relation]:
     }
 
 
+def member_title(archive: Archive, member: str) -> str:
+    """The text of the first `title` element of a member of the archive; empty without one."""
+    if member not in archive:
+        return ""
+    stream = events(archive, member)
+    for event in stream:
+        if isinstance(event, Start) and event.tag == "title":
+            following = next(stream)
+            return unwrap(clean(following)) if isinstance(following, str) else ""
+    return ""
+
+
 def main_part(archive: Archive) -> str:
     """The main part of an Open XML file."""
-    found = [link.member for link in relations(archive, "").values() if link.kind == "officeDocument"]
-    if not found:
+    documents = [link.member for link in relations(archive, "").values() if link.kind == "officeDocument"]
+    if not documents:
         raise InputError(f"'{archive.name}' is not an Office document.", remedy="Check its suffix.")
-    return found[0]
+    return documents[0]
 
 
 def _attribute(name: str) -> str:

@@ -59,14 +59,14 @@ def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise InputError(f"The host '{host}' cannot be found.", remedy="Check the address.") from error
-    found = list(dict.fromkeys(str(row[4][0]) for row in rows))
-    private = [text for text in found if not _is_public(text)]
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
+    private = [text for text in addresses if not _is_public(text)]
     if private and not allow_private:
         raise InputError(
             f"The host '{host}' has the private address {private[0]}.",
             remedy="With --allow-private, addresses of your own network are read too.",
         )
-    return found[0]
+    return addresses[0]
 
 
 def _is_public(text: str) -> bool:

@@ -84,8 +84,8 @@ def _matches(pattern: str, path: str) -> bool:
     for number, piece in enumerate(others, start=1):
         if anchored and number == len(others):
             return path.endswith(piece) and len(path) - len(piece) >= place
-        found = path.find(piece, place)
-        if found < 0:
+        index = path.find(piece, place)
+        if index < 0:
             return False
-        place = found + len(piece)
+        place = index + len(piece)
     return not anchored or place == len(path)

@@ -67,7 +67,7 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Side(Generic[T, P]):
+class SourceIndex(Generic[T, P]):
     """One of a source's two indexes, with the feed of its rows."""
 
     scope: Scope
@@ -122,7 +122,7 @@ class IndexManager:
             self._replace(self._vector_side(scope, source, width), progress)
         self.prepare(scope, source)
 
-    def _fresh(self, side: Side[T, P], *, ready: bool = False) -> tuple[P, ...]:
+    def _fresh(self, side: SourceIndex[T, P], *, ready: bool = False) -> tuple[P, ...]:
         """The open shards, up to date; long builds run without blocking writers."""
         parts = side.index.parts(self.place(side.scope, side.source).counter, side.width)
         if parts is not None and not ready:
@@ -141,14 +141,14 @@ class IndexManager:
                 side.index.build(side.feed, missing, width=side.width, workers=workers, held=held)
         raise self._never_done()
 
-    def _refreshed(self, side: Side[T, P], *, ready: bool) -> tuple[list[RowSpan], tuple[P, ...] | None]:
+    def _refreshed(self, side: SourceIndex[T, P], *, ready: bool) -> tuple[list[RowSpan], tuple[P, ...] | None]:
         # The tenant's lock comes before an index's own, here as in `purging`: the other order could deadlock.
         with self._holding(side.scope), side.index.lock:
             self._drop_outdated(side)
             missing = side.index.refresh(side.feed, width=side.width, save=ready)
             return missing, None if missing else side.index.opened()
 
-    def _replace(self, side: Side[T, P], progress: Progress | None = None) -> None:
+    def _replace(self, side: SourceIndex[T, P], progress: Progress | None = None) -> None:
         index, feed, held = side.index, side.feed, partial(self._holding, side.scope)
         report = partial(progress, index.folder.name) if progress is not None else None
         with self._building(side):
@@ -171,11 +171,11 @@ class IndexManager:
     def _holding(self, scope: Scope) -> AbstractContextManager[None]:
         return exclusive(self._folder, scope, seconds=_PATIENCE)
 
-    def _building(self, side: Side[T, P]) -> AbstractContextManager[None]:
+    def _building(self, side: SourceIndex[T, P]) -> AbstractContextManager[None]:
         building = f"{side.source}/{side.index.folder.name}"
         return exclusive(self._folder, side.scope, seconds=_PATIENCE, building=building)
 
-    def _drop_outdated(self, side: Side[T, P]) -> None:
+    def _drop_outdated(self, side: SourceIndex[T, P]) -> None:
         """Drop shards whose rows another machine removed: a removal purges only the files of its own machine.
 
         Does nothing by default: processes that share an SQLite file share the index folder too.
@@ -241,11 +241,13 @@ class IndexManager:
                 self._known[key] = (WordIndex(words, store), VectorIndex(vectors, store))
             return self._known[key]
 
-    def _word_side(self, scope: Scope, source: SourceName) -> Side[str, WordPart]:
-        return Side(scope, source, self._pair(scope, source)[0], Feed(self._engine, scope, source, WORDS))
+    def _word_side(self, scope: Scope, source: SourceName) -> SourceIndex[str, WordPart]:
+        return SourceIndex(scope, source, self._pair(scope, source)[0], Feed(self._engine, scope, source, WORDS))
 
-    def _vector_side(self, scope: Scope, source: SourceName, width: int) -> Side[bytes, VectorPart]:
-        return Side(scope, source, self._pair(scope, source)[1], Feed(self._engine, scope, source, VECTORS), width)
+    def _vector_side(self, scope: Scope, source: SourceName, width: int) -> SourceIndex[bytes, VectorPart]:
+        return SourceIndex(
+            scope, source, self._pair(scope, source)[1], Feed(self._engine, scope, source, VECTORS), width
+        )
 
 
 def _is_current(manifest: IndexManifest | None, place: SourceState) -> bool:

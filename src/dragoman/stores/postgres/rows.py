@@ -122,8 +122,8 @@ def erasures_cursor(connection: Connection, scope: Scope) -> Cursor:
 
 
 def counted_erasures(cursor: Cursor) -> int:
-    found = cursor.fetchone()
-    return int(found[0]) if found else 0
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 def _parts(bound: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dragoman.core.values import SHARED_USER, Hit, Query, Scope, SourceName
 from dragoman.stores.index.feed import T
-from dragoman.stores.index.index_manager import IndexManager, Progress, Side
+from dragoman.stores.index.index_manager import IndexManager, Progress, SourceIndex
 from dragoman.stores.index.open_shards import P
 from dragoman.stores.rows import COLUMNS, from_cells
 from dragoman.stores.search import StoreSearch
@@ -125,7 +125,7 @@ class PostgresIndexManager(IndexManager):
         self._replace(self._word_side(scope, source), progress)
         self.prepare(scope, source)
 
-    def _drop_outdated(self, side: Side[T, P]) -> None:
+    def _drop_outdated(self, side: SourceIndex[T, P]) -> None:
         """Drop shards with rows that another machine removed: it purged only its own files."""
         manifest = side.index.manifest()
         if manifest is None:

@@ -73,7 +73,7 @@ def _keep(of: Mapping[str, str], folder: Path, scores: Scores) -> None:
 
 
 def _kept(of: Mapping[str, str], folder: Path) -> Scores | None:
-    """The scores of a fold that is done already, of the same recipe and data."""
+    """The stored scores of a finished fold with the same recipe and data."""
     try:
         table = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:

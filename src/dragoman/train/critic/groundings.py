@@ -93,7 +93,7 @@ def labelled(
     echo: float,
     seed: int,
 ) -> list[LabelledPair]:
-    """Every positive, some with an echo, each followed by negatives of kinds that are drawn by their shares.
+    """Every positive, some with an echo, each followed by negatives of kinds drawn by the recipe's shares.
 
     A kind that does not apply to a pair (no number to edit) is not drawn again for it; `random` and `sibling` may be
     drawn repeatedly. Order and choice depend only on the seed and each turn's id.

@@ -181,7 +181,7 @@ def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
 
 
 def told(corpus: Corpus) -> dict[str, Any]:
-    """A part's record of its data: the number of examples, and the files."""
+    """The data entry of a part: number of examples and files."""
     return {"examples": len(corpus.examples), "files": [dict(origin) for origin in corpus.origin]}
 
 
@@ -235,7 +235,7 @@ def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dic
 
 
 def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
-    """Measures over all labels or lists; decisions use the head's own thresholds."""
+    """The measures over all labels or lists; decisions use the head's own thresholds."""
     if held.kind == "binary":
         return {}
     from dragoman.train.loop.text_measures import decision_measures

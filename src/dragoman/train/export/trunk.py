@@ -127,14 +127,14 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
 
 
 def _told(part: Part, exported: Exported) -> Part:
-    """The part with its new bits and bytes, and the bits that it was fitted at."""
+    """The part with its new bits and size, and the bits at which it was calibrated."""
     fitted = part.made.get("fitted_bits", part.made.get("bits"))
     made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}
     return replace(part, made=made if fitted is None else {**made, "fitted_bits": fitted})
 
 
 def _write_down(part: Part) -> None:
-    """Update the model card and the metrics file with the new export, if they exist."""
+    """Update the model card and the metrics file after an export, if they exist."""
     card, metrics = part.folder / CARD, part.folder / METRICS
     if card.is_file():
         write_whole(card, exported_card(card.read_text(encoding="utf-8"), part))

@@ -77,7 +77,7 @@ class AttentionTask:
 
 
 class _Before(nn.Module):
-    """The encoder with the head of its pre-training."""
+    """The encoder with its pre-training head."""
 
     def __init__(self, encoder: AttentionEncoder, width: int) -> None:
         super().__init__()

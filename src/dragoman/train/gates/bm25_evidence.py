@@ -1,4 +1,4 @@
-"""Evidence for training a gate that reads knowledge: retrieved by BM25, since there is no gold in use."""
+"""Evidence for training a gate that reads knowledge, retrieved by BM25: in use there is no gold evidence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def found_knowledge(corpus: Corpus, k: int, *, language: str = "en", needed: boo
     nothing is found for any turn, and it is `needed`, that is an error.
     """
     analyse = Analyser(language=language if language in SNOWBALL else "auto")
-    shared = _Pool(corpus.passages, analyse)
-    own: tuple[tuple[Passage, ...], _Pool] = ((), _Pool((), analyse))
+    shared = _SearchPool(corpus.passages, analyse)
+    own: tuple[tuple[Passage, ...], _SearchPool] = ((), _SearchPool((), analyse))
     texts = []
     for example in corpus.examples:
         if example.candidates is not own[0]:  # turns of a dialogue mostly have one and the same
-            own = example.candidates, _Pool(example.candidates, analyse)
+            own = example.candidates, _SearchPool(example.candidates, analyse)
         query = analyse(_query(example.context))
         ranked = sorted([*own[1].best(query, k), *shared.best(query, k)], key=lambda pair: -pair[0])
         texts.append(tuple(text for _, text in ranked[:k]))
@@ -41,8 +41,8 @@ def _query(context: Context) -> str:
     return " ".join(turn.text for turn in context.turns[-_TURNS:])
 
 
-class _Pool:
-    """Passages to search in."""
+class _SearchPool:
+    """The passages of a search with their BM25 statistics."""
 
     def __init__(self, passages: Sequence[Passage], analyse: Analyser) -> None:
         self._passages = passages

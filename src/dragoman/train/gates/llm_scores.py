@@ -1,4 +1,4 @@
-"""Gates that a language model decides: one cached number a turn, and its calibration."""
+"""Gates decided by a language model: one cached number per turn, and its calibration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BATCH = 8
 
 
-class InputTable(RecipeTable):
+class ScoredInput(RecipeTable):
     """The language of the prompts: the training set's where it is not given."""
 
     language: str | None = None
@@ -37,7 +37,7 @@ class InputTable(RecipeTable):
         return self.language or next((dataset.language for dataset in job.train.sets), "en")
 
 
-class ModelTable(RecipeTable):
+class ScoredModelTable(RecipeTable):
     """The language model with its options.
 
     The calibration holds for this model only: the agent must use the same one.
@@ -73,7 +73,7 @@ class AskedOnce:
     def __init__(
         self,
         job: Job,
-        table: ModelTable,
+        table: ScoredModelTable,
         ask: Callable[[LanguageModel, Sequence[Prompt]], Sequence[Mapping[str, float]]],
         *,
         file: str,
@@ -149,7 +149,7 @@ class AskedOnce:
 
 def fit_answers(
     job: Job,
-    table: ModelTable,
+    table: ScoredModelTable,
     answers: AskedOnce,
     question: Callable[[Example], Prompt],
     *,

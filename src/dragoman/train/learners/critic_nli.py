@@ -122,7 +122,7 @@ class Judge:
         return self.measured(scorer.scores(self.texts, HEAD)[:, 0].tolist())["accuracy"]
 
     def told(self, part: Part, scorer: Scorer) -> Part:
-        """Add dev's figures of the exported model to the part."""
+        """Add dev's measures of the exported model to the part."""
         from dragoman.train.critic.measures import figures
 
         all_figures = figures(self.rows, scorer.probabilities(self.texts, HEAD))

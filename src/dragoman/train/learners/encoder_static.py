@@ -14,13 +14,13 @@ from dragoman.train.recipe_tables import RecipeTable, typed
 from dragoman.train.registry import learners
 
 
-class InputTable(RecipeTable):
+class StaticInput(RecipeTable):
     """Most passages of the training side."""
 
     passages: int = Field(default=MOST, ge=LEAST)
 
 
-class ModelTable(RecipeTable):
+class StaticModelTable(RecipeTable):
     """Encoder to distil: a catalogue name or a folder."""
 
     teacher: str = TEACHER
@@ -38,8 +38,8 @@ class EncoderStatic:
         return distil(
             [passage.indexed for passage in world],
             job.folder,
-            teacher=typed(ModelTable, job.recipe.model, "model").teacher,
-            most=typed(InputTable, job.recipe.input, "input").passages,
+            teacher=typed(StaticModelTable, job.recipe.model, "model").teacher,
+            most=typed(StaticInput, job.recipe.input, "input").passages,
             seed=job.recipe.train.seed,
             files=job.train.origin,
             command=job.command,

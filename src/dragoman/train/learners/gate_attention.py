@@ -38,7 +38,7 @@ _SPREAD = 0.1
 """The standard deviation of embeddings that come from another encoder: as large as the places' and segments' grow."""
 
 
-class InputTable(ViewTable):
+class AttentionInput(ViewTable):
     """The papers' variants: contx; contx and know, in one row or, with `cross`, as queries and keys; contx and resp."""
 
     fields: tuple[Literal["contx", "resp", "know"], ...] = Option(default=("contx",), min_length=1)
@@ -54,7 +54,7 @@ class InputTable(ViewTable):
         return AttentionReading(inputs, self.marks, self.segments, self.cross, self.window)
 
 
-class ModelTable(RecipeTable):
+class AttentionModelTable(RecipeTable):
     """The encoder's size, where its words come from, and what it learns before and beside the labels.
 
     words: "own" takes those of the training turns, "pieces" the base's word pieces that occur there, "all" every one.
@@ -94,25 +94,25 @@ class GateAttention:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        model = typed(ModelTable, job.recipe.model, "model")
-        reading = typed(InputTable, job.recipe.input, "input").reading(job)
+        model = typed(AttentionModelTable, job.recipe.model, "model")
+        reading = typed(AttentionInput, job.recipe.input, "input").reading(job)
         _refuse(job, model)
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
-        return _Training(job, model, reading).part()
+        return _AttentionTraining(job, model, reading).part()
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _TurnPieces:
     """Turns as pieces, and their texts for the base."""
 
     pieces: tuple[tuple[TextPiece, ...], ...]
     texts: tuple[str, ...]
 
 
-class _Training:
+class _AttentionTraining:
     """One training: vocabulary and initial weights once, then the folds and the whole."""
 
-    def __init__(self, job: Job, model: ModelTable, reading: AttentionReading) -> None:
+    def __init__(self, job: Job, model: AttentionModelTable, reading: AttentionReading) -> None:
         self._job = job
         self._model = model
         self._reading = reading
@@ -120,7 +120,7 @@ class _Training:
         self._dev = self._side(job.dev)
         self._aux_examples = _some(job.aux.examples, model.aux_turns) if job.aux else ()
         self._aux = (
-            self._side(replace(job.aux, examples=self._aux_examples), needed=False) if job.aux else _Side((), ())
+            self._side(replace(job.aux, examples=self._aux_examples), needed=False) if job.aux else _TurnPieces((), ())
         )
         self._place = {id(example): row for row, example in enumerate(job.train.examples)}
 
@@ -138,7 +138,7 @@ class _Training:
         trained = self._trained(job, job.folder, range(len(self._rows)))
         return self._finished(trained, folds)
 
-    def _side(self, corpus: Corpus, *, needed: bool = True) -> _Side:
+    def _side(self, corpus: Corpus, *, needed: bool = True) -> _TurnPieces:
         inputs = self._reading.inputs
         language = inputs.view.language
         know = found_knowledge(corpus, inputs.k, language=language, needed=needed) if inputs.reads_evidence else None
@@ -152,7 +152,7 @@ class _Training:
             for i, example in enumerate(corpus.examples)
         ]
         texts = tuple(" ".join(text for text in inputs.texts(one).values() if text) for one in contexts)
-        return _Side(tuple(self._reading.pieces(one) for one in contexts), texts)
+        return _TurnPieces(tuple(self._reading.pieces(one) for one in contexts), texts)
 
     def _write_words(self) -> None:
         """Build the tokenizer from the texts of training and auxiliary turns, without labels."""
@@ -331,7 +331,7 @@ def _some(examples: Sequence[Example], most: int) -> tuple[Example, ...]:
     return tuple(examples if not most else examples[:: max(1, -(-len(examples) // most))])
 
 
-def _refuse(job: Job, model: ModelTable) -> None:
+def _refuse(job: Job, model: AttentionModelTable) -> None:
     """Raise an error for contradictory options."""
     if model.embeddings != "none" and model.words == "own":
         raise ConfigError(

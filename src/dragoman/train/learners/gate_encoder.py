@@ -34,13 +34,13 @@ _STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
 """Candidates for scikit-learn's C, chosen on dev."""
 
 
-class InputTable(ViewTable):
+class EncoderGateInput(ViewTable):
     """The view of a turn; with `reply`, also a reply that was drafted without looking anything up ([contx;resp])."""
 
     reply: bool = False
 
 
-class ModelTable(TrunkTable):
+class EncoderGateModelTable(TrunkTable):
     """`frozen` keeps the encoder as it is and fits a logistic regression over its vectors of `fields`.
 
     `teacher` is a trained gate whose probabilities are mixed into the labels, with `teacher_share` of the weight. Where
@@ -68,8 +68,8 @@ class GateEncoder:
     auxiliary = True
 
     def fit(self, job: Job) -> Part:
-        model = typed(ModelTable, job.recipe.model, "model")
-        inputs = typed(InputTable, job.recipe.input, "input")
+        model = typed(EncoderGateModelTable, job.recipe.model, "model")
+        inputs = typed(EncoderGateInput, job.recipe.input, "input")
         _refuse(job, model, inputs)
         aux = None if job.aux is None else gate_side(job.aux, "auxiliary")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"), aux=aux)
@@ -77,7 +77,7 @@ class GateEncoder:
         return _Frozen(job, model, options).part() if model.frozen else _Tuned(job, model, options).part()
 
 
-def _refuse(job: Job, model: ModelTable, inputs: InputTable) -> None:
+def _refuse(job: Job, model: EncoderGateModelTable, inputs: EncoderGateInput) -> None:
     """Raise an error for contradictory options before training."""
     from dragoman.train.loop.text_measures import YES_MEASURES
 
@@ -100,7 +100,7 @@ def _refuse(job: Job, model: ModelTable, inputs: InputTable) -> None:
 class _Tuned:
     """The whole encoder is trained, with one head."""
 
-    def __init__(self, job: Job, model: ModelTable, options: dict[str, Any]) -> None:
+    def __init__(self, job: Job, model: EncoderGateModelTable, options: dict[str, Any]) -> None:
         self._job = job
         self._model = model
         self._options = options
@@ -191,7 +191,7 @@ class _Frozen:
     Its weights become one head per field, whose scores are added; the exported model is the trunk with these heads.
     """
 
-    def __init__(self, job: Job, model: ModelTable, options: dict[str, Any]) -> None:
+    def __init__(self, job: Job, model: EncoderGateModelTable, options: dict[str, Any]) -> None:
         self._job = job
         self._model = model
         self._options = {**options, "fields": list(model.fields)}

@@ -24,7 +24,7 @@ from dragoman.train.spec import BalanceSpec
 Read: TypeAlias = tuple[dict[Field, list[str]], dict[str, float]]
 
 
-class InputTable(RecipeTable):
+class LinearInput(RecipeTable):
     """Options of `Features`; `language` defaults to that of the training set."""
 
     fields: tuple[Field, ...] = DIALOGUE
@@ -38,7 +38,7 @@ class InputTable(RecipeTable):
         return Features(self.fields, self.earlier, self.ngrams, self.structure, language)
 
 
-class ModelTable(RecipeTable):
+class LinearModelTable(RecipeTable):
     """`strength` is scikit-learn's C; terms in fewer than `least` turns are dropped."""
 
     strength: float = Setting(default=2.0, gt=0)
@@ -54,8 +54,8 @@ class GateLinear:
     def fit(self, job: Job) -> Part:
         from dragoman.train.export.export_and_calibrate import Held, fit_head, head_metrics, made_from
 
-        model = typed(ModelTable, job.recipe.model, "model")
-        features = typed(InputTable, job.recipe.input, "input").features(job)
+        model = typed(LinearModelTable, job.recipe.model, "model")
+        features = typed(LinearInput, job.recipe.input, "input").features(job)
         refuse_focal(job.recipe.balance, "A linear gate")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
         trainer = Trainer(features, model, job.recipe.balance, seed=job.recipe.train.seed)
@@ -81,7 +81,7 @@ class GateLinear:
 class Trainer:
     """Fits the regression with scikit-learn; the result runs without it."""
 
-    def __init__(self, features: Features, model: ModelTable, balance: BalanceSpec, *, seed: int = 1) -> None:
+    def __init__(self, features: Features, model: LinearModelTable, balance: BalanceSpec, *, seed: int = 1) -> None:
         self._features = features
         self._model = model
         self._balance = balance
@@ -140,7 +140,7 @@ class _Weighed:
         self.idf = idf
 
 
-def _weighed(documents: Sequence[Sequence[str]], model: ModelTable) -> _Weighed:
+def _weighed(documents: Sequence[Sequence[str]], model: LinearModelTable) -> _Weighed:
     from collections import Counter
 
     from scipy.sparse import csr_matrix

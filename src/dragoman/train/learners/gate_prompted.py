@@ -9,7 +9,7 @@ from dragoman.gate.prompted import KIND, Style, chosen, question
 from dragoman.models.part import Part
 from dragoman.train.contract import Job
 from dragoman.train.gates import llm_scores
-from dragoman.train.gates.llm_scores import InputTable
+from dragoman.train.gates.llm_scores import ScoredInput
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE = "answers.jsonl"
 
 
-class ModelTable(llm_scores.ModelTable):
+class PromptedModelTable(llm_scores.ScoredModelTable):
     """Language model and prompt style."""
 
     style: Style = "zero-shot"
@@ -31,8 +31,8 @@ class GatePrompted:
     """Prompts a language model with the papers' question, once per turn."""
 
     def fit(self, job: Job) -> Part:
-        table = typed(ModelTable, job.recipe.model, "model")
-        language = typed(InputTable, job.recipe.input, "input").spoken(job)
+        table = typed(PromptedModelTable, job.recipe.model, "model")
+        language = typed(ScoredInput, job.recipe.input, "input").spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
             return [{"true": probability} for probability in chosen(model, asked)]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 
 
-class InputTable(ViewTable):
-    """What is read: fields of `gate/inputs.py`, the view of the dialogue, and how long a prompt may be."""
+class TunedInput(ViewTable):
+    """Input of the gate: fields of `gate/inputs.py`, the view of the dialogue, and the maximal length of a prompt."""
 
     fields: tuple[Field, ...] = ("contx",)
     turns: int = Between(default=6, ge=0)
@@ -46,7 +46,7 @@ class InputTable(ViewTable):
     draft_tokens: int = Between(default=DRAFT_TOKENS, ge=1)
 
 
-class ModelTable(RecipeTable):
+class TunedModelTable(RecipeTable):
     """Base, adapter, and the loss at the answer token."""
 
     base: str = "smollm2-135m-instruct"
@@ -72,16 +72,16 @@ class TunedGateLearner:
     def fit(self, job: Job) -> Part:
         require_torch("Tuning a language model")
         job = replace(job, train=gate_side(job.train, "training"), dev=gate_side(job.dev, "dev"))
-        return _Training(job).run()
+        return _TunedTraining(job).run()
 
 
-class _Training:
+class _TunedTraining:
     """State of one training."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._input = typed(InputTable, job.recipe.input, "input")
-        self._model = typed(ModelTable, job.recipe.model, "model")
+        self._input = typed(TunedInput, job.recipe.input, "input")
+        self._model = typed(TunedModelTable, job.recipe.model, "model")
         table = self._input
         self._inputs = Inputs(table.fields, table.view(job), table.k, table.draft_tokens)
 
@@ -226,7 +226,7 @@ class _Training:
 
 
 def _drafting(weights: str, device: str) -> Any:
-    """A language model to draft with: llama.cpp on a CPU where the weights are a GGUF file, else torch."""
+    """The language model that writes drafts: llama.cpp on a CPU if the weights are a GGUF file, else torch."""
     if device == "cpu" and catalogue.path(weights).suffix == ".gguf":
         return LlamaCppModel(weights=weights)
     model: LanguageModel = HfModel(weights=weights, device="cpu" if device == "cpu" else "cuda", batch=32)

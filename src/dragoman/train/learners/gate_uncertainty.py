@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 FILE = "drafts.jsonl"
 
 
-class InputTable(llm_scores.InputTable):
+class UncertaintyInput(llm_scores.ScoredInput):
     """Language and name in the prompt."""
 
     name: str = "Dragoman"
 
 
-class ModelTable(llm_scores.ModelTable):
+class UncertaintyModelTable(llm_scores.ScoredModelTable):
     """Language model, and the measure of a draft."""
 
     measure: Measure = "mean"
@@ -46,8 +46,8 @@ class GateUncertainty:
     """Drafts one reply per turn and keeps its confidence, never its text."""
 
     def fit(self, job: Job) -> Part:
-        table = typed(ModelTable, job.recipe.model, "model")
-        inputs = typed(InputTable, job.recipe.input, "input")
+        table = typed(UncertaintyModelTable, job.recipe.model, "model")
+        inputs = typed(UncertaintyInput, job.recipe.input, "input")
         language = inputs.spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:

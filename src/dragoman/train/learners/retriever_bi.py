@@ -80,7 +80,7 @@ class BiEncoderLearner:
         towers = task.model
         (job.folder / FILE).unlink(missing_ok=True)  # of an earlier training: its weights are gone
         judged = small(dev, analyse, most=_CANDIDATES, seed=job.recipe.train.seed)
-        reading = _Reading(judged, spec, _shares(towers), towers.said())
+        reading = _ExportedScores(judged, spec, _shares(towers), towers.said())
         return export_and_calibrate(
             towers,
             task.tokens,
@@ -97,7 +97,7 @@ class BiEncoderLearner:
         )
 
 
-class _Reading:
+class _ExportedScores:
     """Dev's scores by the exported model on its runtime."""
 
     def __init__(

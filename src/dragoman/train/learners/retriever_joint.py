@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LABEL = "grounded"
 
 
-class InputTable(RecipeTable):
+class PersonaInput(RecipeTable):
     """Query text, with the question or the persona alone; the paper uses the last turn."""
 
     query: QueryKind = "last"
@@ -77,7 +77,7 @@ class RetrieverJoint:
         from dragoman.train.loop.text_task import TextTask
         from dragoman.train.loop.training_loop import fit
 
-        inputs = typed(InputTable, job.recipe.input, "input")
+        inputs = typed(PersonaInput, job.recipe.input, "input")
         model = typed(TrunkTable, job.recipe.model, "model")
         train = grounded(job.train, inputs.query, "training", inputs.asking)
         dev = grounded(job.dev, inputs.query, "dev", inputs.asking)

@@ -34,7 +34,7 @@ _KINDS: Mapping[Name, str] = {"gate": gate.KIND, "reply": gate.KIND, "relevance"
 _DECIDING: Mapping[Name, str] = {"gate": "auc", "reply": "auc", "relevance": "hit@1", "critic": "accuracy"}
 
 
-class InputTable(RecipeTable):
+class SharedInput(RecipeTable):
     """Heads, their weights, and their own recipe tables (`tables.gate.input.turns = 4`)."""
 
     heads: dict[Name, float] = Field(min_length=1)
@@ -61,7 +61,7 @@ class SharedLearner:
         from dragoman.train.loop.multi_task import MEAN, MixedTask
         from dragoman.train.loop.training_loop import fit
 
-        inputs, model = typed(InputTable, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
+        inputs, model = typed(SharedInput, job.recipe.input, "input"), typed(TrunkTable, job.recipe.model, "model")
         for name in inputs.heads:
             sides = [_replied(side) if name == "reply" else side for side in (job.train, job.dev)]
             check_sides(_KINDS[name], *sides)
@@ -130,11 +130,10 @@ def _own(job: Job, tables: Mapping[str, Mapping[str, Any]]) -> Job:
 
 def _gate(job: Job, trunk: Trunk, tokens: Tokens, *, head: str = gate.HEAD, reply: bool = False) -> Study:
     from dragoman.train.export.export_and_calibrate import Held
-    from dragoman.train.learners.gate_encoder import InputTable as GateInput
-    from dragoman.train.learners.gate_encoder import example_texts
+    from dragoman.train.learners.gate_encoder import EncoderGateInput, example_texts
     from dragoman.train.loop.text_task import TextTask
 
-    inputs = typed(GateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
+    inputs = typed(EncoderGateInput, {**job.recipe.input, "reply": reply}, "input.tables.gate.input")
     sides = [_replied(side) if reply else side for side in (job.train, job.dev)]
     train, dev = gate_side(sides[0], "training"), gate_side(sides[1], "dev")
     options = {"view": inputs.view(job).to_json()} | ({"reply": True} if reply else {})

@@ -23,7 +23,7 @@ from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 from dragoman.train.unified.calibration import SIMILARITY, calibrated, plan_offsets, plan_share
 from dragoman.train.unified.sources import check_names, orders_of, renamed, sources_of
-from dragoman.train.unified.tables import InputTable, ModelTable
+from dragoman.train.unified.tables import UnifiedInput, UnifiedModelTable
 
 if TYPE_CHECKING:
     from dragoman.train.unified.candidates import Relevance
@@ -47,17 +47,17 @@ class UnifiedLearner:
 
     def fit(self, job: Job) -> Part:
         require_torch("Training a language model")
-        return _Training(job).run()
+        return _UnifiedTraining(job).run()
 
 
-class _Training:
+class _UnifiedTraining:
     """State of one training."""
 
     def __init__(self, job: Job) -> None:
-        self._input = typed(InputTable, job.recipe.input, "input")
+        self._input = typed(UnifiedInput, job.recipe.input, "input")
         self._unnamed = (*job.train.examples, *(job.aux.examples if job.aux else ()))
         self._job = job = self._named(job)
-        self._model = typed(ModelTable, job.recipe.model, "model")
+        self._model = typed(UnifiedModelTable, job.recipe.model, "model")
         self._sources = sources_of([*job.train.examples, *(job.aux.examples if job.aux else ())])
         table = self._model
         if table.style == "safari" and table.layout == "paper":
@@ -172,10 +172,10 @@ class _Training:
         self, turns: TurnTokens, examples: Sequence[Example], relevance: Relevance | None, run: int
     ) -> Sequences:
         from dragoman.train.unified.sequences import Sequences
-        from dragoman.train.unified.training_trees import Drawing
+        from dragoman.train.unified.training_trees import DrawOptions
 
         job, inputs, loss = self._job, self._input, self._model.loss
-        drawing = Drawing(
+        drawing = DrawOptions(
             job.recipe.train.seed,
             inputs.candidates,
             inputs.distractors,

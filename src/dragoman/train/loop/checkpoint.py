@@ -1,4 +1,4 @@
-"""Where a training goes on after it was stopped: weights, optimiser, chance and position, written whole or not at all.
+"""Checkpoints of a training: weights, optimiser, random state and position, written atomically.
 
     checkpoint/EPOCH-STEP/model.safetensors       what is trained, and buffers; what is frozen only by its hash
     checkpoint/EPOCH-STEP/optimiser.safetensors   its moments, by the parameter's name
@@ -41,7 +41,7 @@ _WORDS_ONLY = {"about", "name", "licence", "export", "calibrate"}
 
 @dataclass(slots=True)
 class TrainingState:
-    """Where a training stands: `batch` batches into `epoch` (from 0), `step` steps of the optimiser in all."""
+    """Position of a training: `batch` batches into `epoch` (from 0), `step` optimiser steps in all."""
 
     step: int = 0
     epoch: int = 0
@@ -61,7 +61,7 @@ class TrainingState:
 
 
 def identity(job: Job) -> dict[str, str]:
-    """What a checkpoint is of, as hashes: the recipe without its words, the examples of each side, other files."""
+    """Identity of a training as hashes: the recipe without its descriptions, the examples of each side, other files."""
     recipe = job.recipe.model_dump(mode="json", exclude=_WORDS_ONLY)
     beside = referenced(job.recipe)
     return {
@@ -84,13 +84,13 @@ class Checkpoints:
 
     @property
     def kept(self) -> str:
-        """Whether there is something to go on from, and where, for an error's message."""
+        """The sentence of an error message that says where the last checkpoint is."""
         if self._newest() is None:
             return "No checkpoint was written yet."
         return f"The last good checkpoint is kept in '{self._folder}'."
 
     def load(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState | None:
-        """Put a training back to where it was saved last; None where nothing was saved."""
+        """Restore the last checkpoint; None without one."""
         saved = self._newest()
         if saved is None:
             return None
@@ -108,7 +108,7 @@ class Checkpoints:
         return state
 
     def save(self, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: TrainingState) -> None:
-        """Write a checkpoint, then take the older ones away."""
+        """Write a checkpoint, then delete the older ones."""
         partial = self._place / f".partial-{os.getpid()}"
         target = self._place / f"{state.epoch:04d}-{state.step:08d}"
         with _writable(self._place):
@@ -143,7 +143,7 @@ class Checkpoints:
                 partial.unlink(missing_ok=True)
 
     def load_best(self, model: torch.nn.Module) -> None:
-        """Put the best weights into a model."""
+        """Load the best weights into a model."""
         with _readable(self._folder / BEST):
             _put(_all_weights(model), load_file(self._folder / BEST))
 
@@ -165,7 +165,7 @@ class Checkpoints:
         return json.dumps(table) + "\n"
 
     def _frozen_hash(self, model: torch.nn.Module) -> str:
-        """A hash of what is not trained: the same base must be there when a training goes on."""
+        """A hash of the frozen weights: a resumed training needs the same base."""
         if self._frozen is None:
             digest = hashlib.blake2b(digest_size=16)
             for name, parameter in model.named_parameters():
@@ -197,25 +197,25 @@ class Checkpoints:
 
 
 def _changing(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """What training changes: trained parameters, and buffers (which some layers count in)."""
+    """The tensors that training changes: trained parameters, and buffers (some layers count in them)."""
     learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     return {**learned, **dict(model.named_buffers())}
 
 
 def _all_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Everything that a model is made of; of one with an adapter the adapter alone, since its base lies elsewhere."""
+    """All weights of a model; for a model with an adapter only the adapter, since the base is stored elsewhere."""
     if any(hasattr(module, "peft_config") for module in model.modules()):
         return _changing(model)
     return {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
 
 
 def _copied(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The weights apart from each other and from the model, as they can be written."""
+    """Contiguous copies of the weights that share no memory, as safetensors requires."""
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in weights.items()}
 
 
 def _put(weights: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
-    """Write saved numbers into a model's own tensors."""
+    """Copy saved tensors into a model's own."""
     odd = sorted(set(saved) ^ set(weights)) or [name for name in saved if saved[name].shape != weights[name].shape]
     if odd:
         raise TrainingError(
@@ -253,7 +253,7 @@ def _digest(text: str) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Make sure that a file or, where the system knows such a thing, a folder is on the disk."""
+    """Flush a file, or a folder where the system supports it, to the disk."""
     if os.name == "nt" and path.is_dir():
         return
     opened = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""What a training writes down while it goes on: a line a step and an epoch as JSON, and TensorBoard's events.
+"""Logs of a training: JSON lines per step and epoch, and TensorBoard events.
 
 A run that is taken up again from a checkpoint cuts off what was written after it, so that no line stands twice.
 """
@@ -22,7 +22,7 @@ _log = logging.getLogger("dragoman.train")
 
 
 class Events(Protocol):
-    """Something that draws curves: numbers by name at a step."""
+    """Protocol of a sink of curves: numbers by name at a step."""
 
     def add(self, step: int, values: Mapping[str, float]) -> None: ...
 
@@ -30,7 +30,7 @@ class Events(Protocol):
 
 
 class Silent:
-    """No log: of a process that trains beside the one which writes."""
+    """A log that discards everything, for processes beside the one that writes."""
 
     def __enter__(self) -> Silent:
         return self
@@ -51,7 +51,7 @@ class Silent:
 
 
 class Logs:
-    """The log of one training, opened where its checkpoint says that it ended."""
+    """The log of one training, cut to the length that its checkpoint recorded."""
 
     def __init__(self, folder: Path, *, length: int = 0, step: int = 0) -> None:
         self._path = folder / FILE
@@ -80,18 +80,18 @@ class Logs:
             self._file.close()
 
     def step(self, *, step: int, epoch: int, loss: float, rate: float, seconds: float) -> None:
-        """One step of the optimiser."""
+        """Log one optimiser step."""
         self._write({"step": step, "epoch": epoch, "loss": loss, "rate": rate, "seconds": round(seconds, 3)})
         self._draw(step, {"train/loss": loss, "train/rate": rate})
 
     def epoch(self, *, step: int, epoch: int, loss: float, measures: Mapping[str, float], best: bool) -> None:
-        """The end of an epoch: the mean loss of its steps, and dev's measures."""
+        """Log the end of an epoch: mean loss and dev's measures."""
         dev = {name: float(value) for name, value in measures.items()}
         self._write({"step": step, "epoch": epoch, "train_loss": loss, "dev": dev, "best": best})
         self._draw(step, {f"dev/{name}": value for name, value in dev.items()})
 
     def length(self) -> int:
-        """How long the log is, in bytes that are on the disk."""
+        """Length of the log on the disk in bytes."""
         if self._file is None:
             return self._length
         try:

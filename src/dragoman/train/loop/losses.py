@@ -33,7 +33,7 @@ def binary_loss(
 
 
 def listwise_loss(scores: Tensor, targets: Tensor, groups: Tensor, *, weights: Tensor | None = None) -> Tensor:
-    """The mean over groups of -sum_i t_i log softmax(s)_i: what is right against what it stands beside.
+    """The mean over groups of -sum_i t_i log softmax(s)_i: each positive against the other rows of its group.
 
     `groups` (B,) numbers the list that each row belongs to. Targets of a group are made to sum to 1; a group where
     nothing is right teaches nothing and is left out of the mean. A group's weight is that of its right rows.

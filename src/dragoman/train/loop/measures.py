@@ -1,4 +1,4 @@
-"""What is measured while something is learned: a decision of yes or no on turns that were not trained on."""
+"""Measures of binary decisions on turns outside of training."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ _BINS = 10
 
 
 def binary(probabilities: Sequence[float], labels: Sequence[bool], threshold: float) -> dict[str, float]:
-    """Precision, recall and F1 of a yes from the threshold on; area under the ROC curve, average precision,
-    calibration error; the rate of yes. What is undefined (of one class, of nothing) is NaN.
-    """
+    """Precision, recall and F1 at the threshold; area under the ROC curve, average precision, calibration error, and
+    the rate of positives. Undefined measures (one class, no rows) are NaN."""
     import numpy as np
     from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -50,7 +49,7 @@ def calibration_error(probabilities: Sequence[float], labels: Sequence[bool], *,
 def cross_fitted(
     scores: Sequence[float], labels: Sequence[bool], folds: Sequence[int], spec: CalibrationSpec
 ) -> dict[str, float]:
-    """The measures of held-out scores, each fold calibrated and cut as the other folds say: nothing judges itself."""
+    """The measures of held-out scores, where each fold's calibration and threshold come from the other folds."""
     probabilities, decisions = [0.0] * len(scores), [False] * len(scores)
     for fold in sorted(set(folds)):
         others = [row for row, place in enumerate(folds) if place != fold]

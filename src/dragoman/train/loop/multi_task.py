@@ -1,4 +1,4 @@
-"""Several tasks over one trunk: their batches in turn, their measures side by side."""
+"""Several tasks over one trunk: alternating batches, separate measures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TrunkTask(Task, Protocol):
 
 
 class MixedTask:
-    """Learn several heads at once. Rows are numbered through: a task's begin where those of the one before end.
+    """Trains several heads at once. Row numbers are consecutive over all tasks.
 
     `deciding` names each task's own measure; `weights` say how much a task's loss counts.
     """
@@ -57,7 +57,7 @@ class MixedTask:
         return self._trunk.head_parameters
 
     def batches(self, epoch: int) -> Sequence[Sequence[int]]:
-        """The batches of all tasks, by chance; each batch is of one task."""
+        """The batches of all tasks in random order; each batch belongs to one task."""
         mixed = [
             [begin + row for row in batch]
             for begin, task in zip(self._begins, self._tasks, strict=False)
@@ -67,7 +67,7 @@ class MixedTask:
         return mixed
 
     def batch_setting(self, batch: Sequence[int]) -> str:
-        """The setting that says how large a batch like this one is."""
+        """The name of the setting that limits the size of a batch."""
         return f"input.tables.{self._names[self._place(batch)]}.train.batch"
 
     def loss(self, batch: Sequence[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""AdamW over groups of parameters, and how its rate rises and falls."""
+"""AdamW over groups of parameters, and the schedule of its learning rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BETAS = (0.9, 0.999)
 
 
 def factor(schedule: str, step: int, *, total: int, warmup: float) -> float:
-    """What the rate of a step (from 0) is multiplied by: up to 1 while it warms up, then as the schedule says."""
+    """The factor of the learning rate at a step (from 0): rising to 1 during warm-up, then by the schedule."""
     rise = round(warmup * total)
     if step < rise:
         return (step + 1) / rise
@@ -33,7 +33,7 @@ def trainable(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
 
 
 def adamw(model: torch.nn.Module, spec: LoopSpec, heads: Collection[str] = ()) -> torch.optim.AdamW:
-    """AdamW with a rate of its own for `heads` (names of parameters or of the modules that hold them).
+    """AdamW with a separate learning rate for `heads` (names of parameters or modules).
 
     Vectors (biases, norms) do not decay. Each group remembers its full rate as `base`.
     """
@@ -56,7 +56,7 @@ def adamw(model: torch.nn.Module, spec: LoopSpec, heads: Collection[str] = ()) -
 
 
 def set_rate(optimiser: torch.optim.Optimizer, share: float) -> float:
-    """Give every group its share of its full rate; the first group's is returned for the log."""
+    """Set the learning rate of every group; returns that of the first group, for the log."""
     for group in optimiser.param_groups:
         group["lr"] = group["base"] * share
     return float(optimiser.param_groups[0]["lr"])

@@ -15,14 +15,14 @@ _CPU = ("can't allocate memory", "not enough memory", "defaultcpuallocator")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that no memory is left, on either device."""
+    """Whether an error means that memory ran out, on either device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _CPU)
 
 
 def largest_fitting(batch: Sequence[int], attempt: Callable[[Sequence[int]], None]) -> int:
-    """The most rows of a batch, by halving, with which an attempt goes through; 0 where not even one does."""
+    """The largest number of rows, by halving, with which an attempt succeeds; 0 if even one row fails."""
     rows = len(batch) // 2
     while rows:
         failed = False
@@ -56,7 +56,7 @@ def told(
     tokens: int | None = None,
     setting: str = BATCH,
 ) -> TrainingError:
-    """The error that says which batch size fits, and by which accumulation the steps stay the same.
+    """The error that names the batch size that fits, and the accumulation that keeps the optimiser's steps the same.
 
     Where batches are made by tokens, `tokens` are those of the rows that fit, or of a batch where none does. Where
     several tasks have batches of their own, `setting` is that of the one that failed.
@@ -86,7 +86,7 @@ def told(
 
 
 def told_of_dev(epoch: int, kept: str, device: str) -> TrainingError:
-    """The error where memory ran out over dev, which is read in batches of the same size; `kept` is what remains."""
+    """The error for memory that ran out on dev, which uses the same batch size; `kept` names what was saved."""
     return TrainingError(
         f"Memory ran out on {_place(device)} while dev was measured after epoch {epoch}. {kept}",
         remedy="Free some memory and run the same command again; or set a smaller train.batch (of a unified model: "

@@ -1,4 +1,4 @@
-"""Several processes that train one model, a GPU each: those that torchrun or `accelerate launch` start.
+"""Data-parallel training of one model, one GPU per process, started by torchrun or `accelerate launch`.
 
 Each takes its share of the batches of a step; gradients are summed before the step, so that all stay alike and learn
 what one process would with as many batches accumulated. The first one measures, logs and writes.
@@ -27,7 +27,7 @@ def size() -> int:
 
 
 class Ranks:
-    """This process among the others; alone, nothing is sent."""
+    """Communication with the other training processes; does nothing in a single process."""
 
     def __init__(self, device: str) -> None:
         self.rank, self.size = rank(), size()
@@ -40,11 +40,11 @@ class Ranks:
         return self.rank == 0
 
     def share(self, batches: Sequence[T]) -> Sequence[T]:
-        """The batches of a step that are this process's."""
+        """The batches of a step that belong to this process."""
         return batches[self.rank :: self.size]
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
-        """Give every process the sum of all gradients."""
+        """Sum gradients over all processes."""
         if self.size == 1:
             return
         import torch
@@ -72,7 +72,7 @@ class Ranks:
         return float(tensor)
 
     def told(self, value: T) -> T:
-        """What the first process says; the others' own is not looked at."""
+        """The value of the first process, sent to all others."""
         if self.size == 1:
             return value
         import torch
@@ -82,7 +82,7 @@ class Ranks:
         return values[0]
 
     def wait(self) -> None:
-        """Go on when all are here."""
+        """Wait for all processes."""
         self.told(None)
 
     def _join(self) -> None:

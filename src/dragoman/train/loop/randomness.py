@@ -14,14 +14,14 @@ import torch
 
 
 def seed_all(seed: int) -> None:
-    """Begin Python's, numpy's and torch's chance (on every device) from a seed."""
+    """Seed Python's, numpy's and torch's generators, on every device."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def random_states() -> dict[str, Any]:
-    """Where all of them stand, as plain JSON values."""
+    """The states of all generators as JSON values."""
     version, internal, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
@@ -34,7 +34,7 @@ def random_states() -> dict[str, Any]:
 
 
 def set_random_states(states: Mapping[str, Any]) -> None:
-    """Go on from where they stood; devices that are not here any more are passed over."""
+    """Restore the states of all generators; missing devices are ignored."""
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
     name, keys, position, has_gauss, cached = states["numpy"]
@@ -46,7 +46,7 @@ def set_random_states(states: Mapping[str, Any]) -> None:
 
 @contextmanager
 def own_chance(seed: int) -> Iterator[None]:
-    """Chance from a seed for the length of a block; what others draw before and after does not notice."""
+    """Seed all generators within a block, and restore their states afterwards."""
     before = random_states()
     seed_all(seed)
     try:
@@ -57,7 +57,7 @@ def own_chance(seed: int) -> Iterator[None]:
 
 @contextmanager
 def repeatable(device: str) -> Iterator[None]:
-    """On a GPU, the ways of computing that give the same sums each time, wherever there is one."""
+    """Use deterministic GPU kernels wherever they exist."""
     if device == "cpu":
         yield
         return

@@ -1,4 +1,4 @@
-"""What is measured on dev while a head over texts is learned, from its scores alone."""
+"""Dev's measures of a head over texts, from its scores alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ YES_MEASURES = ("loss", *_KEPT)
 def measures_of(
     kind: Literal["binary", "multi", "listwise"], scores: Tensor, labels: Tensor, groups: Sequence[int] | None = None
 ) -> dict[str, float]:
-    """Dev's measures of a kind of task: scores (N, L), labels (N,) or (N, L), both on the CPU.
+    """Dev's measures for a kind of task: scores (N, L), labels (N,) or (N, L), both on the CPU.
 
     F1, precision and recall are at the threshold that `best_threshold` finds on dev itself, to compare epochs by.
     """
@@ -39,10 +39,8 @@ def yes_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
 
 
 def label_measures(scores: Tensor, labels: Tensor) -> dict[str, float]:
-    """Loss; the means of the labels' AUC and average precision, of those that have both classes; over all decisions
-    together (micro) precision, recall and F1, each label at its own threshold; `exact`, the share of rows with
-    every label right.
-    """
+    """Loss; mean AUC and average precision over labels with both classes; micro precision, recall and F1 over all
+    decisions, each label at its own threshold; `exact`, the share of rows with every label right."""
     columns = [yes_measures(scores[:, i], labels[:, i]) for i in range(labels.shape[1])]
     probabilities = torch.sigmoid(scores.double())
     true = labels > 0.5
@@ -72,7 +70,7 @@ def decision_measures(predicted: Sequence[Sequence[bool]], true: Sequence[Sequen
 
 
 def list_measures(scores: Tensor, labels: Tensor, groups: Sequence[int]) -> dict[str, float]:
-    """Loss; `hit@1` and `mrr` over the lists where something is right. Among equal scores the wrong come first."""
+    """Loss; `hit@1` and `mrr` over the lists with a positive. In ties negatives come first."""
     members: dict[int, list[int]] = {}
     for row, group in enumerate(groups):
         members.setdefault(group, []).append(row)

@@ -178,6 +178,6 @@ def _members(groups: Sequence[int]) -> list[list[int]]:
 
 
 def numbered(groups: Sequence[Hashable]) -> list[int]:
-    """Names of groups as numbers, in the order of their first row."""
+    """Number groups in the order of their first row."""
     seen: dict[Hashable, int] = {}
     return [seen.setdefault(group, len(seen)) for group in groups]

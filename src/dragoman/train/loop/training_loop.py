@@ -1,4 +1,4 @@
-"""The loop: batches to loss to gradient to step, dev's measures after each epoch, the best weights kept.
+"""The training loop: batches, loss, gradient, optimiser step, dev's measures after each epoch, best weights.
 
 The task defines model and loss. A training that is killed at any moment resumes from its last checkpoint and ends with
 the same weights: all its state is in the checkpoint, and `task.batches` depends only on the epoch's number (from 0).
@@ -27,7 +27,7 @@ _SHOWN_ROWS = 32
 
 
 def fit(task: Task, job: Job, *, folder: Path | None = None) -> Mapping[str, float]:
-    """Train a task, leave its model with the best weights, return dev's measures of them.
+    """Train a task; its model ends with the best weights. Returns dev's measures of them.
 
     Checkpoints, the log and the best weights lie in `folder`, the job's own where none is given. A task may name
     parameters, or modules that hold them, as `head_parameters`: they get `train.head_rate`. One whose batches are made
@@ -40,7 +40,7 @@ def fit(task: Task, job: Job, *, folder: Path | None = None) -> Mapping[str, flo
 
 
 class _Loop:
-    """One training while it runs."""
+    """State of a running training."""
 
     def __init__(self, task: Task, job: Job, folder: Path, stage: str) -> None:
         self._task = task
@@ -70,7 +70,7 @@ class _Loop:
         return dict(state.measures)
 
     def _epoch(self, logs: Logs | Silent, began: float) -> None:
-        """One epoch from where it stands: its steps, then dev's measures."""
+        """Run the rest of an epoch: its steps, then dev's measures."""
         state, spec = self._state, self._spec
         groups = self._groups(state.epoch)
         self._total = len(groups) * spec.epochs
@@ -101,7 +101,7 @@ class _Loop:
             self._saved.save(self._model, self._optimiser, self._state)
 
     def _groups(self, epoch: int) -> list[list[Sequence[int]]]:
-        """The batches of an epoch, those of one step of the optimiser together."""
+        """The batches of an epoch, grouped by optimiser step."""
         batches = [batch for batch in self._task.batches(epoch) if len(batch)]
         if not batches:
             raise TrainingError(
@@ -111,7 +111,7 @@ class _Loop:
         return [batches[i : i + size] for i in range(0, len(batches), size)]
 
     def _step(self, group: Sequence[Sequence[int]], number: int) -> tuple[float, float]:
-        """One step of the optimiser over the batches of a group; its loss and rate."""
+        """Run one optimiser step over a group of batches; returns its loss and learning rate."""
         at, mine = 0, self._ranks.share(group) or group
         try:
             rows = sum(len(batch) for batch in group)
@@ -136,7 +136,7 @@ class _Loop:
         raise self._ran_out(mine[at], number * self._spec.accumulate + at)
 
     def _backward(self, batch: Sequence[int], share: float, number: int) -> float:
-        """Loss and gradient of one batch, as its share of the step."""
+        """Compute the loss and gradient of one batch, scaled by its share of the step."""
         with self._autocast():
             loss = self._task.loss(batch)
         value = float(loss.detach())
@@ -146,7 +146,7 @@ class _Loop:
         return value
 
     def _judge(self) -> tuple[bool, dict[str, float]]:
-        """Measure dev; keep the weights where they are the best so far."""
+        """Measure dev, and store the weights if they are the best so far."""
         state, metric = self._state, self._spec.metric
         self._model.eval()
         measures: dict[str, float] = {}
@@ -181,7 +181,7 @@ class _Loop:
             raise told_of_dev(self._state.epoch + 1, self._saved.kept, self._job.device) from error
 
     def _autocast(self) -> AbstractContextManager[object]:
-        """Half precision where it is asked for, or where it pays: on a GPU that computes in it."""
+        """Use half precision if requested, or by default on a GPU that supports it."""
         precision = self._spec.precision
         on_gpu = self._job.device != "cpu"
         if precision == "bfloat16" or (precision == "auto" and on_gpu and torch.cuda.is_bf16_supported()):
@@ -206,7 +206,7 @@ class _Loop:
         )
 
     def _ran_out(self, batch: Sequence[int], number: int) -> TrainingError:
-        """Find out which batch size fits, now that nothing of the failed step is held any more."""
+        """Find the batch size that fits, after the failed step has released its memory."""
         self._optimiser.zero_grad(set_to_none=True)
         release()
 
@@ -225,12 +225,13 @@ class _Loop:
         return told(self._spec, len(batch), fits, where, self._job.device, tokens=tokens, setting=setting)
 
     def _tokens_of(self, rows: Sequence[int]) -> int | None:
-        """The tokens of some rows, or of a batch where there are none; None where the task does not count in them."""
+        """The number of tokens of some rows, or of a whole batch without rows; None if the task does not count
+        tokens."""
         most: int | None = getattr(self._task, "batch_tokens", None)
         return most if most is None or not rows else sum(self._task.sizes[row] for row in rows)  # type: ignore[attr-defined]  # beside batch_tokens
 
 
 def _on(model: torch.nn.Module, device: str) -> torch.nn.Module:
-    """The model on its device; one that is there is not touched (a quantised one refuses)."""
+    """Move a model to its device unless it is there, since quantised models refuse to be moved."""
     parameter = next(model.parameters(), None)
     return model if parameter is None or parameter.device.type == device.partition(":")[0] else model.to(device)

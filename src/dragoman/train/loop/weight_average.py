@@ -1,4 +1,4 @@
-"""The mean of what several trainings of one model learned from the same beginning.
+"""Average the weights of several trainings that began with the same weights.
 
 Weights that were fine-tuned from one base lie near each other, and their mean errs less than each of them, at the cost
 of one model when it runs. What an adapter adds to a weight is a product B A, so its products are averaged, not its
@@ -26,7 +26,7 @@ _A, _B = ".lora_A.", ".lora_B."
 
 @dataclass(frozen=True, slots=True)
 class AveragedRun:
-    """One of several trainings, counted from 0: what it learns by, with a seed of its own, and where it is kept."""
+    """One of several trainings, numbered from 0, with its own seed and folder."""
 
     number: int
     job: Job
@@ -34,7 +34,7 @@ class AveragedRun:
 
 
 def fit_runs(make: Callable[[AveragedRun], T], job: Job, runs: int) -> tuple[T, Mapping[str, float]]:
-    """A task with the mean of what several trainings learned, each resumable in a folder of its own.
+    """Train several times, each resumable in its own folder, and return a task with the average of the weights.
 
     `make` begins a task with the same weights for each. Of one training dev's measures come with it; of the mean none:
     whoever needs them measures it.
@@ -57,14 +57,14 @@ def fit_runs(make: Callable[[AveragedRun], T], job: Job, runs: int) -> tuple[T, 
 
 
 def _by_chance(job: Job, run: int) -> Job:
-    """The job with another seed of what its loop draws, for another run."""
+    """The job with the seed of another run."""
     train = job.recipe.train
     train = train.model_copy(update={"seed": train.seed + run})
     return replace(job, recipe=job.recipe.model_copy(update={"train": train}))
 
 
 class Mean:
-    """Keeps what models learned, in double precision on the CPU, and gives their mean."""
+    """Running mean of trained weights, in double precision on the CPU."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -72,7 +72,7 @@ class Mean:
         self._factors: dict[str, list[Tensor]] = {}
 
     def add(self, model: torch.nn.Module) -> None:
-        """Count a model in."""
+        """Add a model to the mean."""
         for name, parameter in trainable(model).items():
             value = parameter.detach().to("cpu", torch.float64, copy=True)
             if _A in name or _B in name:

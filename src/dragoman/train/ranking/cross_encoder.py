@@ -155,8 +155,8 @@ def pair_texts(pairs: RankingPairs) -> list[tuple[str, str]]:
 
 
 def measured(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
-    """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: over all candidates;
-    the losses of the lists and of the pairs. `scores` are those of `pair_texts`."""
+    """`hit@1` and `mrr` over the offered candidates, in all and by source; `/all` means over all candidates; also the
+    list-wise and the pair losses. `scores` has one score per text of `pair_texts`."""
     ranks: dict[str, list[int | None]] = {"": []}
     lists, at = [], 0
     for question in pairs.questions:

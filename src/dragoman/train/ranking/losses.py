@@ -13,7 +13,7 @@ _NEVER = -1e9
 
 
 def contrastive(scores: Tensor, right: Tensor, wrong: Tensor) -> Tensor:
-    """UniMS-RAG Eq. 5: the mean of -log e^s+ / (e^s+ + sum over the wrong e^s-), of each that is right by itself.
+    """UniMS-RAG Eq. 5: the mean of -log e^s+ / (e^s+ + sum of e^s- over negatives), one term per positive.
 
     `scores` are (Q, P); `right` and `wrong` are masks of that shape, and what is in neither does not count. A row's
     loss is the mean over what is right in it; rows where nothing is right are left out. Scores are cosines (Eq. 6)

@@ -56,7 +56,7 @@ class PairVectors:
         return cosines - penalty.slope * ((among @ replies.T).amax(1) - penalty.beyond).clamp(min=0)
 
     def measured(self) -> dict[str, float]:
-        """`hit@1` and `mrr` over what is offered, for all questions and for each source; `/all`: of all candidates."""
+        """`hit@1` and `mrr` over the offered candidates, in all and by source; `/all` means over all candidates."""
         ranks: dict[str, list[int | None]] = {"": []}
         for nth, question in enumerate(self.pairs.questions):
             if not question.gold:

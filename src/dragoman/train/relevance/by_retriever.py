@@ -103,7 +103,7 @@ def _told(part: Part) -> Json:
 
 
 def _learned_from(part: Part, origin: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Files with turns that training had too: by their hashes, and the shipped sets, whose code may change, by name."""
+    """The files that training used too: by hash, and shipped sets by name, since their code may change."""
     trained = ((part.made.get("data") or {}).get("train") or {}).get("files") or ()
     digests = {entry["sha256"] for entry in trained if entry.get("rows")}
     shipped = {entry["name"] for entry in trained if entry["name"] in SHIPPED}

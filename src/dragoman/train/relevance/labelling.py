@@ -16,7 +16,7 @@ from dragoman.train.contract import Corpus
 from dragoman.train.relevance.candidate_pools import CandidatePool, TurnToLabel, Which, asked
 from dragoman.train.relevance.label_file import LabelRow, header_of
 from dragoman.train.relevance.methods import Judged, RelevanceMethod, Unanswered, tenth
-from dragoman.train.relevance.unfinished_file import BATCH, Growing
+from dragoman.train.relevance.unfinished_file import BATCH, UnfinishedFile
 
 Report: TypeAlias = Callable[[int, int], None]
 """Callback after each batch: turns done, turns in all."""
@@ -62,7 +62,7 @@ def label_relevance(
     turns = to_label(corpus, which)
     header = header_of(turns, by=method.about, which=which, files=_files(corpus), version=version("dragoman"))
     who = workers or InProcess()
-    with Growing(out, header, turns, fresh=fresh) as file:
+    with UnfinishedFile(out, header, turns, fresh=fresh) as file:
         earlier = len(file.rows)
         if not file.is_finished:
             report(earlier, len(turns))

@@ -31,7 +31,7 @@ a model whose answers depend on what is asked beside them meets the same batches
 _SPOKEN = 4
 
 
-class Growing:
+class UnfinishedFile:
     """`OUT.part`, locked by one process, truncated to its last whole batch, and renamed to `OUT` at the end."""
 
     def __init__(self, out: Path, header: Header, turns: Sequence[TurnToLabel], *, fresh: bool = False) -> None:
@@ -45,7 +45,7 @@ class Growing:
         """Rows of the file, in the order of the turns."""
         self.is_finished = False
 
-    def __enter__(self) -> Growing:
+    def __enter__(self) -> UnfinishedFile:
         if self._out.is_dir():
             raise InputError(f"{self._out} is a folder.", remedy="Name a file with --out.")
         if self._out.exists() and not self._fresh:

@@ -16,7 +16,7 @@ class _Strict(BaseModel):
 
 
 class RangeSpec(_Strict):
-    """The values that one setting may take: some, or all between two."""
+    """The values of one setting: a list, or a range."""
 
     values: tuple[Any, ...] = ()
     low: float | None = None
@@ -37,7 +37,7 @@ class RangeSpec(_Strict):
 
 
 class SweepSpec(_Strict):
-    """What a sweep tries. A grid tries every combination of `values`; else Optuna chooses `trials` times."""
+    """Search space of a sweep. A grid tries every combination of `values`; otherwise Optuna chooses `trials` times."""
 
     parameters: dict[str, RangeSpec] = Field(min_length=1)
     trials: int | None = Field(default=None, ge=1)

@@ -1,4 +1,4 @@
-"""Many trainings of one recipe with other values: a grid of them, or as many as Optuna is allowed to try.
+"""Hyperparameter sweep of one recipe: a grid, or a number of Optuna trials.
 
     DIR/sweep.json        what was asked for
     DIR/study.db          Optuna's memory
@@ -61,7 +61,7 @@ _INSTEAD = {
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep found: its trials, by which measure they are compared, and the best one's part."""
+    """Result of a sweep: its trials, the measure that compares them, and the best part."""
 
     trials: tuple[Trial, ...]
     metric: str
@@ -70,7 +70,8 @@ class Swept:
 
 
 def load_sweep(entries: Sequence[str], *, trials: int | None = None) -> SweepSpec:
-    """`train.rate=1e-5,5e-5` as often as one likes: a grid; or one file with ranges, for Optuna."""
+    """Parse the settings of a sweep: `train.rate=1e-5,5e-5`, repeated, for a grid, or one file with ranges for
+    Optuna."""
     files = [entry for entry in entries if "=" not in entry]
     if files and len(entries) > 1:
         raise ConfigError("A sweep is either one file or path=a,b,c ....", remedy="Put all of it into the file.")
@@ -104,7 +105,7 @@ def sweep(
     command: str = "",
     workers: Workers | None = None,
 ) -> Swept:
-    """Run the trials that are not done yet, each by `train`, and take the best. `workers` train; without them, here."""
+    """Run the unfinished trials and take the best part; `workers` train, or this process without them."""
     folder = Path(out).expanduser()
     fixed = dict(override(entry) for entry in overrides)
 
@@ -139,7 +140,7 @@ def deciding(recipe: Recipe, spec: SweepSpec) -> str:
 
 
 def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, fresh: bool) -> None:
-    """Make the folder a sweep's; one of another sweep, or of other data, is refused unless afresh."""
+    """Claim the folder for a sweep; one with another sweep or other data is an error unless `fresh`."""
     request = {
         "recipe": recipe.model_dump(mode="json", exclude={"about", "name", "licence"}),
         "sweep": spec.model_dump(mode="json", exclude={"trials"} if not spec.is_grid else set()),
@@ -187,7 +188,7 @@ def _other(before: object, asked: Mapping[str, Any]) -> list[str]:
 
 
 def _take(best: Path, folder: Path) -> Part:
-    """Copy the best trial's part into the sweep's folder; `part.json` last, and at once."""
+    """Copy the best trial's part into the sweep's folder, `part.json` last and atomically."""
     with writing(folder):
         (folder / PART).unlink(missing_ok=True)
         for place in sorted(best.iterdir(), key=lambda place: place.name == PART):

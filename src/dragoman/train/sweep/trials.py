@@ -1,4 +1,4 @@
-"""The trials of a sweep, in this process or by workers elsewhere; those that are done are only read.
+"""Trials of a sweep, run in this process or by workers; finished ones are only read.
 
 A worker elsewhere trains in a folder of its own and sends the files home, where they are written at once, `part.json`
 last: a trial is there or it is not, however often it was begun. One that was killed begins anew there, while here it
@@ -47,7 +47,7 @@ _OWN: tuple[type[DragomanError], ...] = (ConfigError, InputError, ModelError, Tr
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What all trials of a sweep have in common beside the recipe."""
+    """Settings that all trials of a sweep share, besides the recipe."""
 
     data: Mapping[str, Sequence[str]]
     command: str = ""
@@ -78,7 +78,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What a worker made of a trial: its files by their place in the folder, and why it failed, where it did."""
+    """Result of a worker's trial: files by relative path, and the reason of a failure."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     failed: str = ""
@@ -109,7 +109,7 @@ class Trials:
         yield from self._run([self._trial(number, values) for number, values in settings], report)
 
     def study(self, report: Report | None) -> Iterator[Trial]:
-        """Optuna's trials: those of before, the ones that were killed, then new ones."""
+        """Optuna's trials: finished ones, interrupted ones, then new ones."""
         optuna = _optuna()
         states = optuna.trial.TrialState
         with warnings.catch_warnings():
@@ -135,8 +135,8 @@ class Trials:
         yield from self._new(optuna, study, states, report)
 
     def _new(self, optuna: Any, study: Any, states: Any, report: Report | None) -> Iterator[Trial]:
-        """Trials that Optuna chooses now: one at a time, each knowing what came of those before; the first ones, which
-        know nothing, all at once where others train."""
+        """New trials by Optuna: one at a time, each informed by the earlier ones; with workers, the first random ones
+        at once."""
         number, end = len(study.get_trials(deepcopy=False)), self._spec.trials or 0
         while number < end:
             ahead = 1 if self._workers.here else max(1, min(_DRAWN, end) - number)
@@ -160,7 +160,7 @@ class Trials:
         return f"Trial {trial.number + 1} of {self._spec.count}"
 
     def _run(self, trials: Sequence[Trial], report: Report | None) -> Iterator[Trial]:
-        """The trials with what came of them, in order."""
+        """Run trials and return them with their results, in order."""
         tell = report or (lambda progress: None)
         if self._workers.here:
             for trial in trials:
@@ -175,7 +175,7 @@ class Trials:
             yield self._failed(trial, failed) if failed else self._here(trial, tell)
 
     def _refused(self, trial: Trial) -> str:
-        """Why a trial's settings make no recipe; nothing where they do."""
+        """The reason why a trial's settings are no valid recipe; empty if they are."""
         try:
             self._recipe(trial.settings)
         except ConfigError as error:
@@ -183,7 +183,7 @@ class Trials:
         return ""
 
     def _here(self, trial: Trial, tell: Report) -> Trial:
-        """Train a trial in its folder, or read what is there."""
+        """Train a trial in its folder, or read its result."""
 
         def report(progress: Progress) -> None:
             tell(replace(progress, stage=f"{self._label(trial)}: {progress.stage}"))
@@ -218,7 +218,7 @@ class Trials:
         return self._workers.map(job, shards, told=hear)
 
     def _take(self, trial: Trial, tried: _Tried) -> str:
-        """Write what a worker sent, `part.json` last; why it failed, where it did."""
+        """Write the files of a worker, `part.json` last; returns the reason of a failure."""
         with TrainingFolder(trial.folder) as place, writing(trial.folder):
             data = place.path / DATA
             if data.is_file() and data.read_bytes() != tried.files.get(DATA):
@@ -238,7 +238,7 @@ class Trials:
 
 @contextmanager
 def _open(ordered: Ordered, files: frozenset[tuple[str, str]]) -> Iterator[Work[tuple[Recipe, str], _Tried]]:
-    """In a worker: the data must be what it is where the sweep was asked for."""
+    """Open the job in a worker, after checking that its data equals the sweep's."""
 
     def work(trial: tuple[Recipe, str], tell: Tell) -> list[_Tried]:
         recipe, name = trial

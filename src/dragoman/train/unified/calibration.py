@@ -23,7 +23,8 @@ _ENOUGH = 20
 
 
 def plan_share(outcomes: Sequence[TurnOutcome]) -> float:
-    """The weight, in tenths, of the plan before reading in its mean with the plan after: the likeliest on dev."""
+    """The weight of the plan before reading, in tenths, when averaged with the plan after reading: the likeliest on
+    dev."""
     read = [one for one in outcomes if one.gold is not None and one.check is not None]
     read = [one for one in read if one.gold in one.plan]  # what cannot be said favours no share
     if not read:
@@ -37,7 +38,7 @@ def plan_share(outcomes: Sequence[TurnOutcome]) -> float:
 def plan_offsets(
     outcomes: Sequence[TurnOutcome], dialogues: Mapping[str, str], *, share: float = EVEN
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Offsets by how a plan is made, and macro F1 with them across folds; turns of one dialogue share a fold.
+    """Offsets by kind of plan, with cross-validated macro F1; turns of one dialogue share a fold.
 
     `share` is that of the plan before reading in the mean of both.
     """
@@ -63,7 +64,7 @@ def plan_offsets(
 
 
 def calibrated(outcomes: Sequence[TurnOutcome], method: Any) -> Head:
-    """The calibration of expected similarities: of all sources, and of each that dev has enough of."""
+    """Calibrations of expected similarities: one for all sources, and one for each source with enough dev data."""
     rows = [one for outcome in outcomes for one in outcome.candidates]
     if not rows:
         return Head((SIMILAR,))

@@ -18,8 +18,8 @@ Relevance: TypeAlias = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """A passage that may be judged: `value` is its label, None where nothing is known of it."""
+class LabelledCandidate:
+    """A candidate passage; `value` is its label, None without one."""
 
     passage: Passage
     is_gold: bool
@@ -57,18 +57,18 @@ class CandidateSampler:
         for passage in shared:
             self._shared.setdefault(passage.source, []).append(passage)
 
-    def of(self, example: Example, plan: Order | None, dice: random.Random) -> list[Candidates]:
-        """All candidates of a turn, each after what it depends on; of equal ones the right one alone."""
+    def of(self, example: Example, plan: Order | None, dice: random.Random) -> list[LabelledCandidate]:
+        """All candidates of a turn, parents first; of equal ones only the positive."""
         if example.gold.evidence is None and self._relevance is None:
             return []
         names = self._sources if self._everywhere else (plan or ())
         right = self.right(example)
         golden = {passage.id for passage in right}
-        by_text: dict[tuple[str, str, str | None], Candidates] = {}
+        by_text: dict[tuple[str, str, str | None], LabelledCandidate] = {}
         for passage in (*right, *example.candidates, *self._more(example, names, dice)):
             if passage.source in names:
                 is_gold = passage.id in golden
-                offer = Candidates(passage, is_gold, self._value(example, plan, passage, is_gold))
+                offer = LabelledCandidate(passage, is_gold, self._value(example, plan, passage, is_gold))
                 by_text.setdefault((passage.source, passage.text, passage.parent), offer)
         by_id = {offer.passage.id: offer for offer in by_text.values()}
         return [by_id[passage.id] for passage in ordered(offer.passage for offer in by_text.values())]
@@ -97,7 +97,7 @@ class CandidateSampler:
 
 
 def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Example:
-    """A turn that has a reply and neither plan nor evidence, with those that labels make likely; others as they are.
+    """Add a likely plan and evidence from relevance labels to turns that have only a reply; others stay unchanged.
 
     Evidence is what is at least as relevant as `least`, the plan its sources with what they need.
     """
@@ -110,14 +110,14 @@ def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Exa
     return replace(example, gold=replace(gold, plan=plan, evidence=tuple(one.id for one in taken)))
 
 
-def capped(offers: Sequence[Candidates], most: int, dice: random.Random) -> list[Candidates]:
-    """At most so many by chance, in an order by chance: what is right always, and what something taken depends on."""
+def capped(offers: Sequence[LabelledCandidate], most: int, dice: random.Random) -> list[LabelledCandidate]:
+    """Sample at most `most` candidates in random order; positives, and parents of sampled ones, are always included."""
     by_id = {offer.passage.id: offer for offer in offers}
     shuffled = list(offers)
     dice.shuffle(shuffled)
-    taken: dict[str, Candidates] = {}
+    taken: dict[str, LabelledCandidate] = {}
 
-    def line(offer: Candidates) -> list[Candidates]:
+    def line(offer: LabelledCandidate) -> list[LabelledCandidate]:
         """Return a candidate and its parents that are not taken yet."""
         chain = [offer]
         while (above := by_id.get(chain[-1].passage.parent or "")) is not None and above not in chain:
@@ -135,9 +135,9 @@ def capped(offers: Sequence[Candidates], most: int, dice: random.Random) -> list
 
 
 def distracted(
-    right: Sequence[Candidates], offers: Sequence[Candidates], most: int, dice: random.Random
-) -> list[Candidates]:
-    """What is right with up to `most` wrong ones of the same sources, in an order by chance."""
+    right: Sequence[LabelledCandidate], offers: Sequence[LabelledCandidate], most: int, dice: random.Random
+) -> list[LabelledCandidate]:
+    """The positives with up to `most` negatives of the same sources, in random order."""
     sources = {offer.passage.source for offer in right}
     wrong = [one for one in offers if not one.is_gold and one.passage.source in sources and one.value is not None]
     count = min(len(wrong), dice.randint(0, most) if right else 0)

@@ -118,7 +118,7 @@ def _forks(one: Examined) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _wanted(one: Examined) -> list[tuple[int, int]]:
-    """The places whose logits are needed: forks, candidates, the response."""
+    """The positions whose logits are needed: forks, candidates, the response."""
     return [
         *((segment, -1) for segment, _ in _forks(one)),
         *((segment, -1) for segment, _, _ in one.candidates),

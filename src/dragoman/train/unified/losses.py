@@ -43,7 +43,8 @@ def similarity_targets(values: Tensor, *, soft: bool = False) -> Tensor:
 
 
 def spread(logits: Tensor) -> Tensor:
-    """logit(1.0) - logit(0.0) of the eleven similarities, (P, 11) to (P,): what candidates are compared by."""
+    """logit(1.0) - logit(0.0) of the eleven similarities, (P, 11) to (P,): the score by which candidates are
+    compared."""
     return logits[:, STEPS].float() - logits[:, 0].float()
 
 
@@ -53,8 +54,8 @@ def weighted(losses: Tensor, weights: Tensor) -> Tensor:
 
 
 def together(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
-    """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), and what else has a weight;
-    0 where a batch has none of them."""
+    """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), plus further weighted terms; a term without
+    places is 0."""
     terms = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]
     return torch.stack(terms).sum() if terms else torch.zeros((), requires_grad=True)
 

@@ -1,4 +1,4 @@
-"""What a unified model makes of dev's turns, and the measures of it: plans, judged candidates, responses."""
+"""Outcomes of a unified model on dev, and their measures: plans, judged candidates, responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate: its source, whether it is right, its expected similarity, and what its label cost."""
+    """A judged candidate: source, label, expected similarity, and the loss of its label."""
 
     source: SourceName
     is_gold: bool
@@ -32,7 +32,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """What the model makes of one turn; `response` is the loss of each token of the response."""
+    """The model's outcome on one turn; `response` is the loss of each token of the response."""
 
     id: str
     gold: Order | None
@@ -48,13 +48,14 @@ def most_probable(chances: Mapping[Order, float]) -> Order:
 
 
 def hit_at_1(outcomes: Sequence[TurnOutcome], source: SourceName) -> float:
-    """How often the best candidate of a source is right, over turns that have a right one and a wrong one; else NaN."""
+    """The share of turns whose best candidate of a source is right; turns need a positive and a negative. NaN without
+    any."""
     hits = [hit for outcome in outcomes if (hit := _hit(outcome, source)) is not None]
     return sum(hits) / len(hits) if hits else math.nan
 
 
 def measure_names(sources: Sequence[SourceName]) -> tuple[str, ...]:
-    """All names that `measures` may have, whatever the labels and the layout."""
+    """All names of measures, for any labels and layout."""
     losses = [f"{part}/loss" for part in ("plan", "check", "similarity", "response")]
     hits = ["hit@1", "hit@1/all", *(f"hit@1/{source}" for source in sources)]
     return ("score", "loss", "plan/f1", "check/f1", *hits, "similarity/ece", *losses)
@@ -105,7 +106,7 @@ def measures(outcomes: Sequence[TurnOutcome], weights: Mapping[str, float] | Non
 
 
 def _hit(outcome: TurnOutcome, source: SourceName) -> bool | None:
-    """Whether the best candidate of a source is right; None where there is nothing to tell apart. A tie is no hit."""
+    """Whether the best candidate of a source is right; None without both a positive and a negative. A tie is a miss."""
     mine = [one for one in outcome.candidates if one.source == source]
     if not any(one.is_gold for one in mine) or all(one.is_gold for one in mine):
         return None

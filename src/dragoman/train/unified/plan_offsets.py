@@ -1,4 +1,4 @@
-"""Offsets of plans: what is added to the log-probability of each order so that the mean F1 of the decisions is best.
+"""Offsets added to the log-probability of each order so that the macro F1 of decisions is best.
 
 A rare decision is seldom the most probable one, yet counts as much as the others in macro F1. What is made as good as
 can be is the macro F1 that the calibrated probabilities let expect, as with a gate's threshold: it hangs on all turns,
@@ -48,7 +48,7 @@ class Fitted:
 
 
 def fit_offsets(chances: Chances, gold: Sequence[Order], *, groups: Sequence[Hashable] | None = None) -> Fitted:
-    """Offsets for the orders that occur in gold; none where the folds say that they harm.
+    """Fit offsets for the orders in gold; empty if cross-validation says that they harm.
 
     `groups` keep turns together in a fold, those of one dialogue.
     """
@@ -104,8 +104,7 @@ def _movable(orders: Sequence[Order], gold: Sequence[Order]) -> list[int]:
 
 
 def _best(table: Floats, truth: Numbers, decisions: Numbers, movable: Sequence[int]) -> Floats:
-    """One offset after another to where the expected macro F1 is best, in wide, then in small steps; of equals the
-    nearest."""
+    """Coordinate search for the best expected macro F1, in large, then in small steps; ties go to the nearest value."""
     import numpy as np
 
     likely = _calibrated(table, truth, decisions)
@@ -131,8 +130,8 @@ def _best(table: Floats, truth: Numbers, decisions: Numbers, movable: Sequence[i
 
 
 def _calibrated(table: Floats, truth: Numbers, decisions: Numbers) -> Floats:
-    """How likely each decision is, (N, decisions): log-probabilities times a scale, plus a bias each, as the labels
-    make them most likely. What does not occur in gold has none."""
+    """Probabilities of decisions, (N, decisions): softmax of scaled log-probabilities plus a bias per decision, fitted
+    to the labels. Decisions without gold have none."""
     import numpy as np
     from scipy.optimize import minimize
     from scipy.special import log_softmax, logsumexp
@@ -158,7 +157,7 @@ def _calibrated(table: Floats, truth: Numbers, decisions: Numbers) -> Floats:
 
 
 def _expected(predicted: Numbers, likely: Floats, truth: Numbers, decisions: Numbers) -> float:
-    """The macro F1 that is to be expected of the orders said, over the decisions that occur in gold."""
+    """The expected macro F1 of the chosen orders, over the decisions in gold."""
     import numpy as np
 
     sets = decisions[predicted]
@@ -169,7 +168,7 @@ def _expected(predicted: Numbers, likely: Floats, truth: Numbers, decisions: Num
 
 
 def _macro(predicted: Numbers, truth: Numbers, decisions: Numbers) -> float:
-    """Macro F1 of the orders said, over the decisions that occur in gold."""
+    """Macro F1 of the chosen orders, over the decisions in gold."""
     import numpy as np
 
     sets = decisions[predicted]
@@ -181,7 +180,7 @@ def _macro(predicted: Numbers, truth: Numbers, decisions: Numbers) -> float:
 
 
 def _folds(groups: Sequence[Hashable]) -> Numbers:
-    """A fold for each turn, by chance and always the same."""
+    """A random fold for each turn, always the same."""
     import numpy as np
 
     names = list(dict.fromkeys(groups))

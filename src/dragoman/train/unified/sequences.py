@@ -21,8 +21,8 @@ from dragoman.models.unified.model import Order, TurnTokens, Writing
 from dragoman.models.unified.order_tree import order_tree
 from dragoman.models.unified.token_tree import Segment
 from dragoman.models.unified.turn_trees import fitted, judged
-from dragoman.train.unified.candidates import Candidates, CandidateSampler, Relevance, capped, distracted
-from dragoman.train.unified.training_trees import Drawing, Examined, Group, Kind, TargetPlace, TrainingTree
+from dragoman.train.unified.candidates import CandidateSampler, LabelledCandidate, Relevance, capped, distracted
+from dragoman.train.unified.training_trees import CandidateGroup, DrawOptions, Examined, Kind, TargetPlace, TrainingTree
 
 
 class Sequences:
@@ -39,7 +39,7 @@ class Sequences:
     def __init__(
         self,
         turns: TurnTokens,
-        drawing: Drawing,
+        drawing: DrawOptions,
         *,
         orders: Callable[[tuple[Source, ...]], Sequence[Order]],
         shared: Sequence[Passage] = (),
@@ -71,7 +71,7 @@ class Sequences:
         Where it is asked for `whole`, it is as in the epochs that learn all of it.
         """
         dice = random.Random(f"{self._drawing.seed + self._drawing.run}/{epoch}/{example.id}")
-        growing = _Growing(self._turns, self._branch)
+        builder = _TreeBuilder(self._turns, self._branch)
         plan = self._plan_of(example)
         whole = dice.random() < self._drawing.share or whole
         offers = self._offers.of(example, plan, dice) if whole else []
@@ -79,19 +79,19 @@ class Sequences:
         shown = self._shown(example, plan, offered, dice)
         layout = self._turns.shape.layout
         written, after = self._written(example, plan, shown) if whole else (None, ())
-        growing.trunk(example, self._room(example, written, offered, after))
+        builder.trunk(example, self._room(example, written, offered, after))
         if plan is not None:
-            self._plan(growing, example, plan)
+            self._plan(builder, example, plan)
         if layout == "tree":
-            self._branches(growing, offered)
-            self._line(growing, written, after)
-            if self._checks and plan is not None and growing.candidates:
-                self._check(growing, example, plan)
+            self._branches(builder, offered)
+            self._line(builder, written, after)
+            if self._checks and plan is not None and builder.candidates:
+                self._check(builder, example, plan)
         elif layout == "paper":
-            self._paper(growing, offered, written, after)
+            self._paper(builder, offered, written, after)
         else:
-            self._line(growing, written, after, judging=True)
-        return growing.made(example.id)
+            self._line(builder, written, after, judging=True)
+        return builder.made(example.id)
 
     def examined(self, example: Example, *, most: int = 0, whole: bool = True) -> Examined:
         """A turn of dev: every order, every candidate (or `most`, drawn once) and the response, all in one tree.
@@ -107,28 +107,28 @@ class Sequences:
         gold = [one for one in offered if one.is_gold]
         shown = [_as_shown(one, STEPS) for one in gold]
         written, after = self._written(example, plan, shown) if whole else (None, ())
-        growing = _Growing(self._turns, self._branch)
-        growing.trunk(example, self._room(example, written, offered, after))
+        builder = _TreeBuilder(self._turns, self._branch)
+        builder.trunk(example, self._room(example, written, offered, after))
         plans = self._chosen(example).tree
-        first = growing.plant(plans.planted(0, growing.count))
+        first = builder.plant(plans.planted(0, builder.count))
         judged_on = 0
         if self._turns.shape.layout != "tree" and plan is not None:
-            judged_on = growing.plans = growing.add(self._turns.plan(plan), 0)
-        places = growing.branches([one.passage for one in offered], judged_on) if self._judges else []
+            judged_on = builder.plans = builder.add(self._turns.plan(plan), 0)
+        places = builder.branches([one.passage for one in offered], judged_on) if self._judges else []
         check = None
         if self._checks and places:
             checks = self._chosen(example, after=True).tree
-            check = growing.count, checks
-            growing.plant(checks.planted(0, growing.count, tuple(places)))
-        self._line(growing, written, after)
+            check = builder.count, checks
+            builder.plant(checks.planted(0, builder.count, tuple(places)))
+        self._line(builder, written, after)
         return Examined(
             example.id,
-            tuple(growing.segments),
+            tuple(builder.segments),
             plan,
             (first, plans),
             check,
             tuple((place, one.passage.source, one.is_gold) for place, one in zip(places, offered, strict=False)),
-            tuple(place for place in growing.places if place.kind == "response"),
+            tuple(place for place in builder.places if place.kind == "response"),
         )
 
     def answered(self, example: Example) -> Writing | None:
@@ -166,17 +166,19 @@ class Sequences:
         return plan
 
     def _shown(
-        self, example: Example, plan: Order | None, offers: Sequence[Candidates], dice: random.Random
+        self, example: Example, plan: Order | None, offers: Sequence[LabelledCandidate], dice: random.Random
     ) -> list[Shown]:
         """Return the evidence before the response: gold, and distractors of the same sources."""
         by_id = {offer.passage.id: offer for offer in offers}
-        right = [by_id.get(passage.id) or Candidates(passage, True, 1.0) for passage in self._offers.right(example)]
+        right = [
+            by_id.get(passage.id) or LabelledCandidate(passage, True, 1.0) for passage in self._offers.right(example)
+        ]
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
         chosen = distracted(right, offers, self._drawing.distractors, dice)
         exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
         return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
 
-    def _said(self, one: Candidates, dice: random.Random, *, exact: bool) -> int | None:
+    def _said(self, one: LabelledCandidate, dice: random.Random, *, exact: bool) -> int | None:
         """Return the similarity token after a piece of evidence: the label if it is trained, else with noise."""
         if not self._judges:
             return None
@@ -198,7 +200,11 @@ class Sequences:
         return fitting.written, () if reply is None or not reply.strip() else self._turns.response(reply)
 
     def _room(
-        self, example: Example, written: WrittenSequence | None, offered: Sequence[Candidates], after: Sequence[int]
+        self,
+        example: Example,
+        written: WrittenSequence | None,
+        offered: Sequence[LabelledCandidate],
+        after: Sequence[int],
     ) -> int:
         """Return the length of the longest line after the dialogue."""
         turns = self._turns
@@ -216,17 +222,17 @@ class Sequences:
             deep = max(depths.values()) + longest
         return max(line, deep)
 
-    def _plan(self, growing: _Growing, example: Example, plan: Order) -> None:
+    def _plan(self, builder: _TreeBuilder, example: Example, plan: Order) -> None:
         """Add [SOURCE] K.. [EOS] as the last segment, with losses after [SOURCE]."""
         begun = len(self._turns.ids((SOURCE,)))
-        growing.plans = growing.add(self._turns.plan(plan), 0)
-        growing.places += self._acting(growing.plans, self._chosen(example), plan, begun, "plan")
+        builder.plans = builder.add(self._turns.plan(plan), 0)
+        builder.places += self._acting(builder.plans, self._chosen(example), plan, begun, "plan")
 
-    def _check(self, growing: _Growing, example: Example, plan: Order) -> None:
+    def _check(self, builder: _TreeBuilder, example: Example, plan: Order) -> None:
         """Add [CHECK] [SOURCE] K.. [EOS] to the trunk, with attention to all candidates."""
         begun = len(self._turns.check(())) - len(self._turns.plan(())) + len(self._turns.ids((SOURCE,)))
-        segment = growing.add(self._turns.check(plan), 0, tuple(growing.candidates))
-        growing.places += self._acting(segment, self._chosen(example, after=True), plan, begun, "check")
+        segment = builder.add(self._turns.check(plan), 0, tuple(builder.candidates))
+        builder.places += self._acting(segment, self._chosen(example, after=True), plan, begun, "check")
 
     def _acting(self, segment: int, choices: _Choices, plan: Order, begun: int, kind: Kind) -> Iterator[TargetPlace]:
         weight = self._weights.get(plan, 1.0)
@@ -234,32 +240,34 @@ class Sequences:
             if len(options) > 1 or not self._drawing.closed:
                 yield TargetPlace(segment, offset, kind, target, weight=weight, options=options)
 
-    def _branches(self, growing: _Growing, offered: Sequence[Candidates]) -> None:
+    def _branches(self, builder: _TreeBuilder, offered: Sequence[LabelledCandidate]) -> None:
         if not self._judges:
             return
-        places = growing.branches([one.passage for one in offered], 0)
-        self._judged(growing, offered, [(place, len(growing.segments[place].tokens) - 1) for place in places])
+        places = builder.branches([one.passage for one in offered], 0)
+        self._judged(builder, offered, [(place, len(builder.segments[place].tokens) - 1) for place in places])
 
-    def _judged(self, growing: _Growing, offered: Sequence[Candidates], after: Sequence[tuple[int, int]]) -> None:
+    def _judged(
+        self, builder: _TreeBuilder, offered: Sequence[LabelledCandidate], after: Sequence[tuple[int, int]]
+    ) -> None:
         """Add losses on similarities after [EOE], and comparisons of the candidates of a source."""
         lists: dict[SourceName, list[tuple[int, bool]]] = {}
         for one, (segment, offset) in zip(offered, after, strict=True):
             if one.value is not None:
-                lists.setdefault(one.passage.source, []).append((len(growing.places), one.is_gold))
-                growing.places.append(TargetPlace(segment, offset, "similarity", value=one.value))
+                lists.setdefault(one.passage.source, []).append((len(builder.places), one.is_gold))
+                builder.places.append(TargetPlace(segment, offset, "similarity", value=one.value))
         for source, members in lists.items():
             gold = tuple(is_gold for _, is_gold in members)
             if any(gold) and not all(gold):
-                growing.groups.append(Group(source, tuple(place for place, _ in members), gold))
+                builder.groups.append(CandidateGroup(source, tuple(place for place, _ in members), gold))
 
     def _line(
-        self, growing: _Growing, written: WrittenSequence | None, after: tuple[int, ...], *, judging: bool = False
+        self, builder: _TreeBuilder, written: WrittenSequence | None, after: tuple[int, ...], *, judging: bool = False
     ) -> None:
         """Add evidence in a line after the plan, then the response; `judging` adds losses on similarities."""
         if written is None or not (after or judging):
             return
         turns = self._turns
-        on = growing.plans if growing.plans is not None else growing.add(turns.plan(written.plan), 0)
+        on = builder.plans if builder.plans is not None else builder.add(turns.plan(written.plan), 0)
         pieces: tuple[int, ...] = ()
         after_each: list[tuple[Shown, int]] = []
         if turns.shape.grammar.style == "safari":
@@ -268,25 +276,29 @@ class Sequences:
             for shown in written.evidence:
                 pieces += judged(turns, shown)
                 after_each.append((shown, len(pieces) - 2))
-        segment = growing.add((*pieces, *after[:-1]), on) if pieces or after[1:] else on
+        segment = builder.add((*pieces, *after[:-1]), on) if pieces or after[1:] else on
         if judging and self._judges:
             for shown, offset in after_each:
                 value = None if shown.tenths is None else shown.tenths / STEPS
-                growing.places.append(TargetPlace(segment, offset, "similarity", value=value))
+                builder.places.append(TargetPlace(segment, offset, "similarity", value=value))
         start = len(pieces)
         for number, target in enumerate(after):
             if start + number:
-                growing.places.append(TargetPlace(segment, start + number - 1, "response", target))
+                builder.places.append(TargetPlace(segment, start + number - 1, "response", target))
             else:  # the first word is said at the plan's end
-                growing.places.append(TargetPlace(on, len(growing.segments[on].tokens) - 1, "response", target))
+                builder.places.append(TargetPlace(on, len(builder.segments[on].tokens) - 1, "response", target))
 
     def _paper(
-        self, growing: _Growing, offered: Sequence[Candidates], written: WrittenSequence | None, after: tuple[int, ...]
+        self,
+        builder: _TreeBuilder,
+        offered: Sequence[LabelledCandidate],
+        written: WrittenSequence | None,
+        after: tuple[int, ...],
     ) -> None:
         """Add each piece of evidence as a branch on the plan; the response attends to those that were used."""
         if written is None:
             return
-        turns, on = self._turns, growing.plans
+        turns, on = self._turns, builder.plans
         assert on is not None  # a plan is known where something is written
         taken = {(shown.source, shown.text): shown for shown in written.evidence}
         left = dict(taken)
@@ -296,15 +308,15 @@ class Sequences:
             text = said(one.passage)
             shown = left.pop((one.passage.source, text), None)
             branch = self._branch(one.passage.source, text)
-            segment = growing.add(branch if shown is None else judged(turns, shown), on)
+            segment = builder.add(branch if shown is None else judged(turns, shown), on)
             after_each.append((segment, len(branch) - 1))
             seen += [] if shown is None else [segment]
-        seen += [growing.add(judged(turns, shown), on) for shown in left.values()]
-        self._judged(growing, offered, after_each)
+        seen += [builder.add(judged(turns, shown), on) for shown in left.values()]
+        self._judged(builder, offered, after_each)
         if after:
             begin = turns.ids((END_OF_EVIDENCE,))
-            segment = growing.add((*begin, *after[:-1]), on, tuple(seen))
-            growing.places += [
+            segment = builder.add((*begin, *after[:-1]), on, tuple(seen))
+            builder.places += [
                 TargetPlace(segment, len(begin) - 1 + number, "response", target) for number, target in enumerate(after)
             ]
 
@@ -328,14 +340,14 @@ class _Choices:
 
 
 @dataclass(slots=True)
-class _Growing:
+class _TreeBuilder:
     """Builder of a tree."""
 
     turns: TurnTokens
     branch: Callable[[SourceName, str], tuple[int, ...]]
     segments: list[Segment] = field(default_factory=list)
     places: list[TargetPlace] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[CandidateGroup] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)
     plans: int | None = None
 
@@ -379,5 +391,5 @@ class _Growing:
         return TrainingTree(name, tuple(self.segments), tuple(self.places), tuple(self.groups))
 
 
-def _as_shown(one: Candidates, tens: int | None) -> Shown:
+def _as_shown(one: LabelledCandidate, tens: int | None) -> Shown:
     return Shown(one.passage.source, said(one.passage), tens)

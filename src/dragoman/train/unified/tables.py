@@ -1,4 +1,4 @@
-"""What a recipe of the unified model may set: its input, its losses, its base and how that is trained."""
+"""Recipe tables of the unified model: input, losses, base and its training."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dragoman.models.unified.model import LayoutName
 from dragoman.train.recipe_tables import RecipeTable, ViewTable
 
 
-class InputTable(ViewTable):
-    """What is read of a turn, how long it may be, and what is drawn by chance in each epoch."""
+class UnifiedInput(ViewTable):
+    """Input of a turn: fields, maximal lengths, and what is drawn at random in each epoch."""
 
     turns: int = Field(default=0, ge=0)
     order: Literal["newest", "oldest"] = "oldest"
@@ -38,7 +38,7 @@ class InputTable(ViewTable):
 
 
 class LossTable(RecipeTable):
-    """How much each part counts: Eq. 7's three, the plan after reading, and lists of candidates."""
+    """Weights of the losses: Eq. 7's three, the plan after reading, and lists of candidates."""
 
     plan: float = Field(default=1.0, ge=0)
     similarity: float = Field(default=1.0, ge=0)
@@ -51,8 +51,8 @@ class LossTable(RecipeTable):
     """Plans and similarities are learned among all words, or among those that may stand there."""
 
 
-class ModelTable(RecipeTable):
-    """The base, how its tokens are spelt, what of it is trained, and how batches are made."""
+class UnifiedModelTable(RecipeTable):
+    """The base model, the spelling of its tokens, its trained weights, and the batches."""
 
     base: str = "smollm2-135m-instruct"
     style: Literal["unims", "safari"] = "unims"

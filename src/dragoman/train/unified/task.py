@@ -77,7 +77,7 @@ class TaskSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _PackedBatch:
     """Training trees packed into rows, with the row and column of each position."""
 
     packed: Packed
@@ -125,7 +125,7 @@ class UnifiedTask:
         self._dev = _some(dev, settings.measured, settings.seed)
         self._latest: list[TurnOutcome] = []
         self._ahead = ThreadPoolExecutor(1, "lessons") if causal.device != "cpu" else None
-        self._waiting: dict[tuple[int, ...], Future[_Batch]] = {}
+        self._waiting: dict[tuple[int, ...], Future[_PackedBatch]] = {}
         self._following: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         self.tokens = 0
         """Tokens of training so far, without padding."""
@@ -240,7 +240,7 @@ class UnifiedTask:
             if all(place.kind == "plan" for place in lesson.places):
                 yield laid_out(lesson.segments)
 
-    def _made(self, batch: tuple[int, ...]) -> _Batch:
+    def _made(self, batch: tuple[int, ...]) -> _PackedBatch:
         """Return a batch as tensors; on a GPU the next ones are built in the background."""
         waiting = self._waiting.pop(batch, None)
         if self._ahead is not None:
@@ -249,7 +249,7 @@ class UnifiedTask:
                     self._waiting[key] = self._ahead.submit(self._packed, key, self._epoch)
         return waiting.result() if waiting is not None else self._packed(batch, self._epoch)
 
-    def _packed(self, batch: Sequence[int], epoch: int) -> _Batch:
+    def _packed(self, batch: Sequence[int], epoch: int) -> _PackedBatch:
         lessons = [self._sequences.tree(self._examples[row], epoch) for row in batch]
         return batched(lessons, self._width())
 
@@ -329,7 +329,7 @@ def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSetti
     return batches
 
 
-def batched(lessons: Sequence[TrainingTree], width: int | None) -> _Batch:
+def batched(lessons: Sequence[TrainingTree], width: int | None) -> _PackedBatch:
     """Pack training trees into rows, with all their positions and lists."""
     packed = pack([lesson.segments for lesson in lessons], width=width)
     places: list[TargetPlace] = []
@@ -346,7 +346,7 @@ def batched(lessons: Sequence[TrainingTree], width: int | None) -> _Batch:
             ]
             group += 1
     where = torch.tensor(spots, dtype=torch.long).reshape(-1, 2)
-    return _Batch(packed, tuple(places), where[:, 0], where[:, 1], tuple(lists))
+    return _PackedBatch(packed, tuple(places), where[:, 0], where[:, 1], tuple(lists))
 
 
 def _attention(wanted: str, device: str) -> Attention:

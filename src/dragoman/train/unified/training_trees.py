@@ -15,7 +15,7 @@ KINDS: tuple[Kind, ...] = ("plan", "similarity", "response", "check")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawOptions:
     """Options of the random draws for each turn and epoch.
 
     `most_candidates` are judged at a time, the right ones always; up to `distractors` wrong ones stand among the
@@ -53,7 +53,7 @@ class TargetPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CandidateGroup:
     """Candidates of one source, by index among a tree's positions, and which of them are right."""
 
     source: SourceName
@@ -68,7 +68,7 @@ class TrainingTree:
     id: str
     segments: tuple[Segment, ...]
     places: tuple[TargetPlace, ...]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[CandidateGroup, ...] = ()
 
     @property
     def size(self) -> int:
