@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Evidence, Passage, SourceName
+from dragoman.decision.numerals import normalise
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
@@ -26,6 +27,8 @@ _WISH = re.compile(
     r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
 )
 """What somebody wants belongs to the question, not to who they are."""
+_ADVERB = re.compile("今年|现在|目前|其实|已经|刚刚|[是有了才刚都，,。；;！!\\s]")
+_LEAST_SHAPE = 4
 TOLD = "told"
 """The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
 
@@ -33,6 +36,7 @@ TOLD = "told"
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
     """The user's statements before the last turn that add something to the `facts` that memory holds."""
     known = {word for fact in facts for word in _words(fact.text)}
+    newer = {_shape(fact.text): _numbers(fact.text) for fact in facts if _numbers(fact.text)}
     told: dict[str, Evidence] = {}
     for turn in context.history:
         if turn.speaker != "user":
@@ -40,7 +44,8 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         if form(turn.text).act == "forget":
             told.clear()  # whatever it was, it must not come back from the dialogue
             continue
-        for sentence in sentences(own_words(turn.text)):
+        for statement in sentences(own_words(turn.text)):
+            sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)
             new = len(words - known) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
@@ -51,6 +56,29 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             passage = Passage(f"told:{name}", source, sentence, meta={TOLD: "1"})
             told[sentence] = Evidence(passage, 0.0)
     return list(told.values())[-_MOST:]
+
+
+def _current(sentence: str, newer: Mapping[str, tuple[str, ...]]) -> str:
+    """A Chinese sentence without the clauses in which memory has another number by now: "我女儿15岁" after "是16岁"."""
+    clauses = re.split("(?<=[，,；;])", sentence)
+    kept = [clause for clause in clauses if not _is_outdated(clause, newer)]
+    return sentence if len(kept) == len(clauses) else "".join(kept).rstrip("，,；;")
+
+
+def _is_outdated(clause: str, newer: Mapping[str, tuple[str, ...]]) -> bool:
+    numbers, shape = _numbers(clause), _shape(clause)
+    if not numbers or len(shape) < _LEAST_SHAPE:
+        return False
+    return any(known.endswith(shape) and values != numbers for known, values in newer.items())
+
+
+def _shape(clause: str) -> str:
+    """What a clause says beside its numbers, and without adverbs."""
+    return _ADVERB.sub("", re.sub(r"\d++(?:\.\d++)?", "#", normalise(clause)))
+
+
+def _numbers(clause: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\d++(?:\.\d++)?", normalise(clause)))
 
 
 def _words(text: str) -> set[str]:

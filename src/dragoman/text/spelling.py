@@ -13,7 +13,8 @@ _FOR = re.compile(
     r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
     re.IGNORECASE,
 )
-_FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
+_FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎那这多要])么)(?=[啊呀哈]?[？?。!！]*$)")
+"""Ends a Chinese question as 吗 does: "能进不", "有优惠没", "要押金么"."""
 
 
 @lru_cache(maxsize=4096)
@@ -26,7 +27,7 @@ def spelt(text: str) -> str:
     plain = untyped(plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
-    return _FINAL_NOT.sub("吗", plain) if "不" in plain else plain
+    return plain if plain.isascii() else _FINAL_ASKING.sub("吗", plain)
 
 
 def _meant(said: str, known: dict[str, str]) -> str:
