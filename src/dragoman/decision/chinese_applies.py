@@ -453,9 +453,13 @@ def _measured(fact: str, unit: str, *, scored: bool = False) -> float | None:
     """The number that a fact gives in a unit, times in days; None where it gives none."""
     plain = normalise(fact).replace("半年", "6个月")
     if unit in _DAYS:
-        times = re.findall(r"(\d+(?:\.\d+)?)(天|周|个月|年)(?!级|前|份|\d)", plain)
+        times = re.findall(r"(?<![\d.])(\d++(?:\.\d++)?)(天|周|个月|年)(?!级|前|份|\d)", plain)
         return float(times[0][0]) * _DAYS[times[0][1]] if times else None
-    shape = rf"{unit}[^\d，。]{{0,3}}(\d+(?:\.\d+)?)" if scored else rf"(\d+(?:\.\d+)?)(?:{_SAME_UNIT.get(unit, unit)})"
+    shape = (
+        rf"{unit}[^\d，。]{{0,3}}(?<![\d.])(\d++(?:\.\d++)?)"
+        if scored
+        else rf"(?<![\d.])(\d++(?:\.\d++)?)(?:{_SAME_UNIT.get(unit, unit)})"
+    )
     numbers = re.findall(shape, plain)
     return float(numbers[0]) if numbers else None
 

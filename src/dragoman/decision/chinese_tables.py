@@ -85,7 +85,7 @@ _SCALES = {"万": 10_000.0, "千": 1000.0, "": 1.0}
 
 
 def _amount(value: str) -> float | None:
-    number = re.search(r"(\d+(?:\.\d+)?)(万|千|)", normalise(value))
+    number = re.search(r"(\d++(?:\.\d++)?)(万|千|)", normalise(value))
     return float(number[1]) * _SCALES[number[2]] if number else None
 
 
