@@ -13,6 +13,8 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.values import Decision
 from dragoman.text.expect import offers, wants
 
+_HOW_MUCH = re.compile("多少(?!人|个|天|次)")
+_MONEY = re.compile(r"\d[万千]?(?:元|块)")
 _FITS = re.compile("谁|限制|年龄|对象|适合|要求|适用|人群|条件|资格|招收")
 _LEAST_AGE = re.compile("最小|最低|起始|起")
 _BRACKET = re.compile("[（(][^）)]{0,100}+[）)]")
@@ -57,18 +59,52 @@ def named_row(question: str, rows: Sequence[str], facts: Sequence[str]) -> tuple
     return None
 
 
+def extreme(question: str, rows: Sequence[str]) -> tuple[Row, str, str] | None:
+    """The row, column and value with the greatest or least number of the column that a question names: "额度最高的"."""
+    most = _MOST.search(question)
+    parsed = [row for text in rows if (row := read_row(text)) is not None]
+    if most is None or len(parsed) < 2:
+        return None
+    asked = content(question)
+    columns = {name for row in parsed for name, _ in row.cells}
+    named = sorted(columns, key=lambda name: (-len(content(name) & asked), name))
+    for name in named[:1] if content(named[0]) & asked else []:
+        values = [(_amount(value), row, value) for row in parsed for column, value in row.cells if column == name]
+        known = [(number, row, value) for number, row, value in values if number is not None]
+        if len(known) < len(parsed):
+            return None
+        best = (max if most[0] in _GREATEST else min)(known, key=lambda each: each[0])
+        if sum(number == best[0] for number, _, _ in known) == 1:
+            return best[1], name, best[2]
+    return None
+
+
+_GREATEST = frozenset("最高 最多 最大 最长 最久 最贵 最重 最远".split())
+_MOST = re.compile("最[高多大长久贵重远低少小短轻近]|最便宜")
+_SCALES = {"万": 10_000.0, "千": 1000.0, "": 1.0}
+
+
+def _amount(value: str) -> float | None:
+    number = re.search(r"(\d++(?:\.\d++)?)(万|千|)", normalise(value))
+    return float(number[1]) * _SCALES[number[2]] if number else None
+
+
 def cell(question: str, row: Row) -> str | None:
     """The cell of a row that a question asks for, in words; None where no column is meant more than the others."""
     asked = tokens(question)
     scores = []
     for name, value in row.cells:
+        if content(value) and content(value) <= content(question):
+            continue  # the question gives this cell, and asks for another
         shared = sum(
             1.5 if token[0] == "@" else 1.0 if len(token) > 1 else 0.5
             for token in tokens(name) & asked
             if token[0] != "#"
         )
         kinds = wants(question)
-        fits = 0.4 if kinds and kinds & offers(value) else 0.0
+        fits = (
+            0.4 if kinds and (kinds & offers(value) or (_HOW_MUCH.search(question) and _MONEY.search(value))) else 0.0
+        )
         scores.append((shared + fits, name, value))
     scores.sort(key=lambda each: -each[0])
     if not scores or scores[0][0] <= 0 or (len(scores) > 1 and scores[0][0] - scores[1][0] < _APART):

@@ -29,6 +29,10 @@ _CALENDAR = re.compile(
     "星期[一二三四五六日]|周末|平日|平时|春节|国庆节?|元旦|[春夏秋冬]季|旺季|淡季|今天|明天|后天|上午|下午|晚上|\\d{1,2}月份?"
 )
 _DAYS = {**{f"星期{day}": "平日" for day in "一二三四五"}, "星期六": "周末", "星期日": "周末", "平时": "平日"}
+_YES_OR_NO = re.compile("吗|能|可以|行|[不没么][？?]?$")
+_OF_AMOUNTS = frozenset("钱费价元块次天点回儿边1")
+_LEAST_ASKED = 2
+"""How many telling characters a clause has that can be asked by itself."""
 _NEGATION = re.compile("不(?!同|错|管|论)|没|未(?!满|成年)|非|无(?!障碍|线)")
 
 
@@ -86,6 +90,13 @@ def shares(question: str, texts: Sequence[str]) -> list[float]:
     }
     total = sum(weight.values())
     return [sum(weight[token] for token in asked if token in text) / total if total else 0.0 for text in held]
+
+
+def asking_clause(question: str) -> str:
+    """The last clause of a question for yes or no, where it says by itself what is asked; else empty."""
+    clauses = [clause for clause in re.split("[，,。；;！!]", question) if clause.strip(" ？?")]
+    last = clauses[-1] if len(clauses) > 1 and _YES_OR_NO.search(clauses[-1]) else ""
+    return last if len(content(last) - _OF_AMOUNTS) >= _LEAST_ASKED else ""
 
 
 def is_negated(text: str) -> bool:

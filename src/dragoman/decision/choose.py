@@ -129,7 +129,11 @@ def _in_chinese(
 ) -> list[dict[str, float]]:
     """By words, since the default encoder reads English: the share of the question's characters, pairs and matters, by
     rarity among the texts, of the turn in the sentence and of the whole question in the sentence under its headings."""
-    bare = chinese_words.shares(asked[1], [sentence for _, sentence in units])
+    texts = [sentence for _, sentence in units]
+    bare = chinese_words.shares(asked[1], texts)
+    last = chinese_words.asking_clause(asked[1])
+    if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
+        bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
     return [
         dict.fromkeys(("matter", "setting", "closest", "within"), 0.6 * alone + 0.4 * within)

@@ -103,7 +103,7 @@ def situation(facts: Sequence[str], question: str, today: date | None = None) ->
 @text_cache(maxsize=64)
 def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
     """As `situation`, kept, since many rules are judged by the same facts in one turn."""
-    known_people = people([*facts, question])
+    known_people = people(facts, question)
     known: list[Known] = []
     for fact in facts:
         known.extend(_read(fact, known_people, today))

@@ -53,7 +53,7 @@ added to these, chose no better."""
 BEARS = {"bias": -3.3, "added": 8.0, "near": 2.0, "shared": 2.4, "named": 2.6, "decided": 5.0}
 """Log-odds that a fact bears on a sentence, by the same features; set by hand."""
 GAINS_CHINESE = {"added": 0.75, "decided": 0.35}
-BEARS_CHINESE = {"bias": -2.0, "added": 14.0, "near": 3.0, "decided": 4.0}
+BEARS_CHINESE = {"bias": -2.0, "added": 14.0, "near": 3.0, "decided": 4.0, "excluded": 4.0}
 """The same for Chinese, whose similarities are shares of characters."""
 _MOST_SHARED = 2
 FURTHEST = 0.6
@@ -302,14 +302,15 @@ class JointRanker:
         for j, option in enumerate(alone):
             best: tuple[float, float, int] | None = None
             for i, fact in enumerate(facts):
+                by_it = option.decision is not None and option.decision.fact == fact.text
+                excluded = option.decision is not None and option.decision.verdict == "none"
                 features = {
                     "added": added[i][j],
                     "near": near[i][j],
                     "shared": float(min(_MOST_SHARED, len(own[i] & words[j]))),
                     "named": float(bool(specific[i] & words[j])),  # the question speaks of the fact itself
-                    "decided": float(
-                        (option.decision is not None and option.decision.fact == fact.text) or (i, j) in harmful
-                    ),
+                    "decided": float((by_it and not (chinese and excluded)) or (i, j) in harmful),
+                    "excluded": float(by_it and excluded),  # it tells that a rule is for others
                 }
                 gain = sum(weight * features[name] for name, weight in gains.items())
                 bears = _probability(sum(weight * features.get(name, 1.0) for name, weight in odds_of.items()))
@@ -400,8 +401,11 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
     """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
     facts: dict[str, float] = {}
     least = max((option.own for option in options), default=0.0) - FURTHEST
+    # Characters tell less than vectors: in Chinese, what code decides counts at any distance.
+    chinese = bool(options) and language(options[0].sentence) == "zh"
     for place, option in enumerate(options):
-        if option.fact is not None and option.own >= least and (place < most or option.is_decided):
+        near = option.own >= least or (chinese and option.is_decided)
+        if option.fact is not None and near and (place < most or option.is_decided):
             facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears)
     return facts
 

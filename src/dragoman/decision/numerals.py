@@ -42,6 +42,7 @@ _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
 _METRES = re.compile(r"(\d)米(\d{1,2})(?![\d厘.])")
+_ZH_METRES = re.compile("(?<=[一二两1-9]米)[零一二三四五六七八九]{1,2}(?![一-龥]?[个人岁])")
 _CHINESE = re.compile(
     "(?<![周期拜第统唯之同万任])[零〇一二两三四五六七八九十百千万]{1,20}+(?=[岁个人位名件本张条只辆艘级年月日号天小分点时米厘公克斤元块升折折口])"
     "|(?<![周期拜第统唯之同万任])[一二两三四五六七八九十百]{1,20}+(?=周岁|千克|到[一二三四五六七八九十百]{1,20}+[岁天人日])"
@@ -54,6 +55,7 @@ def normalise(text: str) -> str:
     """A text in lower case with plain quotes and dashes, its number words as digits; the month May is `maymonth`."""
     text = unicodedata.normalize("NFKC", text).translate(_MARKS)
     text = _UNTIL.sub("到", text).replace("(含)", "")
+    text = _ZH_METRES.sub(lambda match: "".join(str(_ZH_DIGITS[char]) for char in match[0]), text)
     text = _MAY.sub("maymonth", text).lower()
     text = _DECIMAL_COMMA.sub(".", _THOUSANDS.sub("", text))
     text = text.replace("half an hour", "30 minutes").replace("half a dozen", "6").replace("couple of ", "2 ")

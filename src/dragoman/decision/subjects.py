@@ -32,8 +32,11 @@ _RELATIONS = {
     "aunt": "aunt",
     "cousin": "cousin",
 }
+_ZH_SHORT = {"弟": "brother", "哥": "brother", "妹": "sister", "姐": "sister", "娃": "child"}
+"""Words that name somebody behind 我 only: "我弟"."""
 # Of several words for one relation the last is said back.
 _ZH_RELATIONS = {
+    "嫂子": "sister", "姐夫": "brother", "弟媳": "sister", "儿媳": "daughter", "女婿": "son", "姨妈": "aunt", "大伯": "uncle", "老爸": "father", "老妈": "mother",
     "婆婆": "mother", "公公": "father", "老大": "child", "老二": "child", "老三": "child", "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
     "外甥女": "niece", "姥姥": "grandmother", "姥爷": "grandfather", "岳父": "father", "岳母": "mother", "老伴": "partner",
     "爱人": "partner", "男朋友": "partner", "女朋友": "partner", "太太": "wife", "叔叔": "uncle", "舅舅": "uncle", "姑姑": "aunt",
@@ -47,6 +50,7 @@ RELATION = {word: relation for relation, words in _RELATIONS.items() for word in
 CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaughter", "nephew", "niece"})
 _EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, reverse=True))
 _ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
+_ZH_ALONE = "|".join(sorted((word for word in _ZH_RELATIONS if len(word) > 1 or word in "爸妈"), key=len, reverse=True))
 _OWN = re.compile(rf"\b(?:my|our) (?:[a-z0-9-]+ ){{0,2}}?(?P<relation>{_EN})\b", re.IGNORECASE)
 _NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
 _NAMED = re.compile(
@@ -56,6 +60,17 @@ _NAMED = re.compile(
 _ZH_OWN = re.compile(
     rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|其实|才|刚|腿|身体|膝盖|血压|心脏|眼睛|耳朵|喜欢|怀孕|戴|特别|去年|前年|明年|也|都|都是|得了|患|行动|视力|听力|吃|喝|住|来|去|上|读|学|用|推|拄|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|其实|才|刚|戴|会|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
 )
+KIN = _ZH
+"""Chinese words for people of the user, as alternatives of an expression."""
+_ZH_OF_USER = re.compile(
+    rf"(?<![带和跟陪])我(?:们)?(?:的|家的?)?[大小二]?(?P<own>{_ZH}|[弟哥妹姐娃])(?!票|卡|班|组|房|节)"
+    rf"|(?<![带和跟陪个位我])[大小二]?(?P<relation>{_ZH_ALONE})(?!票|卡|班|组|房|节)"
+)
+_IN_FULL = {"娃": "孩子"} | {word: word * 2 for word in "弟哥妹姐爸妈"}
+_ZH_NAME = re.compile(
+    "[小阿老大].{1,2}|(.)\\1|[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕].{1,2}"
+)
+"""A nickname, a doubled one, or a surname with a given name: "我妈办卡" names nobody."""
 _ZH_START = re.compile(rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})")
 _THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is|are|weighs?|comes|measures|has)\b)")
 _ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
@@ -80,10 +95,13 @@ class People:
         return frozenset({name, self.names[name]} if self.names.get(name) else {name})
 
 
-def people(texts: Iterable[str]) -> People:
-    """Everyone whom the texts name."""
+def people(texts: Iterable[str], question: str = "") -> People:
+    """Everyone whom the texts name, and the question; in a Chinese question only what looks like a name is one."""
     names: dict[str, str] = {}
-    for text in texts:
+    for match in _ZH_OWN.finditer(normalise(question)):
+        if match["name"] and _ZH_NAME.fullmatch(match["name"]):
+            names[match["name"]] = RELATION[match["relation"]]
+    for text in (*texts, *([question] if question.isascii() else [])):
         for match in _NAMED.finditer(text):
             what = match["what"] or match["thing"]
             names[match["name"].lower()] = RELATION.get(what, what)
@@ -128,16 +146,22 @@ def subject_of_question(question: str, known: People) -> frozenset[str]:
     own = _OWN.search(question)
     if own:
         return frozenset({RELATION[own["relation"].lower()]})
-    chinese = re.search(
-        rf"(?:(?<![带和跟陪])我(?:们)?(?:的|家的?)?|(?<![带和跟陪个位我]))[大小二]?(?P<relation>{_ZH})(?!票|卡|班|组|房|节)",
-        question,
-    )
+    chinese = _ZH_OF_USER.search(question)
     if chinese:
-        return frozenset({RELATION[chinese["relation"]]})
+        return frozenset({(RELATION | _ZH_SHORT)[chinese["own"] or chinese["relation"]]})
     aged = re.search(rf"year-old(?: (?P<relation>{_EN}))?\b", question)
     if aged:
         return frozenset({RELATION[aged["relation"]] if aged["relation"] else "child"})
     return USER
+
+
+def own_word(question: str) -> str:
+    """The user's own word for whom a Chinese question is about, in full: "我弟" is 弟弟; empty where it names nobody."""
+    match = _ZH_OF_USER.search(question)
+    if match is None:
+        return ""
+    word = match["own"] or match["relation"]
+    return _IN_FULL.get(word, word)
 
 
 def _mentioned(text: str, known: People) -> frozenset[str]:

@@ -19,6 +19,7 @@ _ADVERBS = re.compile(
 _ROLE = "|".join(sorted(words("roles_zh") | words("pets_zh"), key=len, reverse=True))
 _MATTER = "|".join(sorted(words("matters_zh"), key=len, reverse=True))
 _KIN = "|".join(sorted(words("kin_zh"), key=len, reverse=True))
+NUMBER = r"(?:\d+(?:\.\d+)?|[零一二两三四五六七八九十百千半]+)"
 _SUBJECT = re.compile(
     rf"(?:我们?|咱们?)(?:的|家的?)?(?:[那这]?[只条个匹位]|[那这])?(?P<role>[大小二]?(?:{_ROLE}))|(?P<kin>[大小二]?(?:{_KIN}))(?!们|票|卡|班|组|房)"
     rf"|(?P<we>我们|咱们)(?!的|家)|(?:我们?)(?:家)?的?(?P<matter>{_MATTER})|(?P<me>我|咱|俺|本人)|(?P<it>他们|她们|他|她|它|小家伙|这孩子|这小子)"
@@ -29,16 +30,26 @@ _MENTION = re.compile(
 _OWNED = re.compile(
     rf"(?:养|有)(?:了)?(?:[一两二三四五六\d几]*[只条匹个位对头])?[^，。叫]{{0,3}}?(?P<role>{_ROLE})(?:[名]?叫(?P<name>[^，。是有]{{1,4}}))?$"
 )
+_CREATURE = re.compile(
+    r"(?:养|带|有)(?:了|着)?(?:[一两二三四五六\d几]{0,3}[只条匹头])(?:[^，。叫]{1,6}的)?(?P<role>[^，。叫的]{1,8}?)(?:[名]?叫(?P<name>[^，。是有]{1,4}))?$"
+)
+"""An animal of any breed, by its measure word: "养了一只法国斗牛犬"."""
+_CHILD = re.compile(rf"(?:我家|家里|家)?有(?:一?个)?(?P<age>{NUMBER}(?:岁半|岁|个月))多?大?的(?P<role>{_ROLE})")
+_MEASURED = re.compile(
+    rf"(?P<k>[^，。\d是点元块钱米]{{2,8}}?)(?:是|有|到|为|满)?(?:了|过)?(?P<x>{NUMBER}(?:个月|公里|平米|平方米|小时|年|天|周|度|级|分|次|层|楼|座|寸|人|个人)?)(?:了|多)?$"
+)
+"""A number that something of the user's has: "社保交了五个月", "血压是190"."""
 _ASKED = re.compile(
     r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|要不要|用不用|行不行|[？?]"
 )
 _OH = "哎呀|哦|啊|哎|唉|呀|嗯"
 _NO = (  # what holds for the rest of a clause is looked up once: each 不 of a long row would read to its end again
-    rf"不是?(?![^，,。]*[了过吃喝会能])(?:[！!\s]*+(?:(?:{_OH})\s*+)?(?:不是?|更正(?:一下)?|抱歉|对不起))*+"
+    rf"不(?!好意思)是?(?![^，,。]*[了过吃喝会能])(?:[！!\s]*+(?:(?:{_OH})\s*+)?(?:不是?|更正(?:一下)?|抱歉|对不起))*+"
 )
 _CORRECTION = re.compile(
-    rf"^(?:(?:{_OH})?[，,\s]*(?:{_NO}|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄)(?:错|反)了|抱歉|对不起|不好意思)[，,。！!\s]*)+"
+    rf"^(?:(?:{_OH})?[，,\s]*(?:{_NO}|不对|错了|更正(?:一下)?|(?:我)?(?:说|记|算|看|写|打|弄|数|听|搞|填|讲|量)(?:错|反)(?:了|啦)|抱歉|对不起|不好意思)[，,。！!\s]*)+"
 )
+_MISTAKE = re.compile("(?:我)?(?:刚才?)?(?:说|记|算|看|写|打|弄|数|听|搞|填|讲|量)(?:错|反)[了啦]?")
 _NEWS = re.compile(
     r"^(?:跟[你您](?:说|讲)一?[下声]?|告诉[你您](?:一声|个好消息)?|好消息|坏消息|计划有变|情况有变|说一下|补充一[下点]|对了|话说|是这样的?|嗨|嘿|哈[喽啰]|哎|您好|你好|早上好|下午好|晚上好)[，,：:！!。\s]*"
 )
@@ -64,8 +75,12 @@ _FLEETING = re.compile(
 """A mood, a wish or a remark: nothing to remember."""
 _RATHER = re.compile("我?们?还是[^，。]{1,40}吧$")
 """What somebody would rather do: "还是留着吧" states nothing."""
-_WHEN = re.compile("^(?:前年|去年|上个月|上周|前几天|前不久|不久前|刚刚?)+")
-_OWN_SLOTS = frozenset("allergy avoids diet condition aid card companion party arrival age wears".split())
+_MOMENT = re.compile(
+    "点|(?<!个)月$|[日号]$|今天|明天|后天|昨天|周[一二三四五六日末]|星期|礼拜|来|去|到|第[一二三四五六七八九十]"
+)
+"""Belongs to one visit, or says when."""
+_WHEN = re.compile("^(?:前年|去年|今年|上个月|这个月|上周|前几天|前不久|不久前|刚刚?|正式)+")
+_OWN_SLOTS = frozenset("allergy avoids diet condition aid card companion party arrival age wears home".split())
 _OWN_ACT = re.compile("刚?(?:办|租|订|报|买)了")
 _BODY = "膝盖|腰椎?|颈椎|后背|眼睛|耳朵|腿脚?|脚|手臂?|胳膊|肩膀?|心脏|血压|血糖|血脂|胃|肺|皮肤|牙齿?|视力|听力|鼻子|身体|关节"
 _ACTIVITY = re.compile(
@@ -80,8 +95,8 @@ _DESCRIPTIONS = (
     ("avoids", re.compile("[吃喝][^，。]{0,2}不了[^，。]{1,8}$|不沾[^，。]{1,8}$|信[^，。]{1,6}教$")),
     ("level", re.compile("[^，。]{0,6}(?:考过?了?|过了|达到|是)[^，。]{0,4}[一二三四五六七八九十\\d]+级")),
     ("status", re.compile("(?:在)?(?:读|上|念)(?:大学|大[一二三四]|初[一二三]|高[一二三]|[一二三四五六]年级|小学|中学|高中|初中|研究生|博士|幼儿园|研[一二三])[^，。]{0,4}$")),
-    ("status", re.compile("是(?!想|要|来|去|说|问|不是|不|从|在(?!读))(?:一?[名个位])?[^，。吗呢]{1,10}$")),
-    ("status", re.compile("(?:已经)?(?:毕业|结婚|离婚|上班|辞职|工作|残疾)了?$")),
+    ("status", re.compile(rf"是(?!{NUMBER}(?:个|岁|公斤|斤|米|厘米|级|周|天|年|元|人|位|分|度)|想|要|来|去|说|问|不是|不|从|在(?!读))(?:一?[名个位])?[^，。吗呢]{{1,10}}$")),
+    ("status", re.compile("(?:已经)?(?:毕业|结婚|离婚|上班|辞职|工作|残疾|退休|离职|失业|退伍|怀孕|出国)了?$")),
     ("about", re.compile("(?:去|来|到|学|上|考|参加|得|用|看)过[^，。]{1,10}$|(?:得|拿)过?[^，。]{1,6}(?:奖|名)$")),
     ("about", re.compile("(?:已经|都)?在[^，。]{2,8}(?:学|上课|读书|上学|住)[^，。]{0,6}$")),
 )  # fmt: skip
@@ -101,7 +116,13 @@ def sentence_facts(
     asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
     for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
-        if not clause or _ASKED.search(clause) or _AROUND["supposed"].match(clause) or _RATHER.match(cut.strip()):
+        stated = not (_ASKED.search(clause) or _AROUND["supposed"].match(clause) or _RATHER.match(cut.strip()))
+        if not clause or not stated or _MISTAKE.fullmatch(clause):
+            continue
+        child = _CHILD.match(clause.removeprefix("我"))
+        if child:
+            current = last = Subject(child["role"], f"我{child['role']}", child["role"])
+            yield _fact(current, "age", child["age"], f"{current.phrase}{child['age']}", said)
             continue
         subject, predicate = _subject(clause, current, last, people)
         if subject is None and not asks and not corrects and _is_own(clause):
@@ -114,11 +135,12 @@ def sentence_facts(
         if mentioned:
             role, name = mentioned["role"], mentioned["name"]
             last = Subject(name or role, f"我{role}{name}", role)
-        owned = _OWNED.search(predicate) if subject.key == USER else None
+        owned = (_OWNED.search(predicate) or _CREATURE.search(predicate)) if subject.key == USER else None
         if owned and not mentioned:
             name = owned["name"] or ""
             last = Subject(name or owned["role"], f"我的{owned['role']}{name}", owned["role"])
-        current = last if owned and owned["role"] in words("pets_zh") and last is not None else subject
+        animal = owned is not None and (owned["role"] in words("pets_zh") or owned.re is _CREATURE)
+        current = last if animal and last is not None else subject
         fact = _match(subject, predicate, said)
         if fact is None and not (asks and place == len(cuts) - 1):
             fact = _described(subject, predicate, said)
@@ -224,6 +246,9 @@ def _described(subject: Subject, predicate: str, said: str) -> Fact | None:
     for slot, pattern in _DESCRIPTIONS:
         if pattern.match(bare):
             return _fact(subject, slot, bare.rstrip("了"), text, said)
+    measured = _MEASURED.match(bare)
+    if measured and not _MOMENT.search(bare):
+        return _fact(subject, measured["k"].split("的")[-1], measured["x"], text, said)
     return None
 
 

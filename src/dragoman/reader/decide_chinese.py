@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.cells import Row, read_row, row_sentence
-from dragoman.decision.chinese_applies import Target, is_exception, target
+from dragoman.decision.chinese_applies import OUTSIDE, Target, is_exception, target
 from dragoman.decision.chinese_rules import rule_clauses
-from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
+from dragoman.decision.chinese_tables import cell, extreme, fits, fitting_rows, inline_options, named_row
 from dragoman.decision.chinese_words import content, shares, tokens
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.joint import Option
@@ -53,9 +53,9 @@ def decide_chinese(
         before = _question_before(context)  # "那索道呢？" asks the same of something else
         question, wanted = f"{before}，{turn}", target(before)
     texts = tuple(fact.text for fact in facts)
-    answer = None
-    if wanted in ("price", "choice", "other"):
-        answer = _by_table(ranked, facts, question, turn, wanted)
+    answer = _by_inline(ranked, facts, question, may_ask) if wanted == "choice" else None
+    if answer is None and wanted in ("price", "choice", "other"):
+        answer = _by_table(ranked, facts, question, turn, wanted, may_ask)
     if answer is None:
         answer = _by_rule(ranked, facts, question, wanted, floor, may_ask)
     if answer is None and wanted not in ("price", "choice", "other"):
@@ -79,53 +79,77 @@ def _by_sentence(options: Sequence[Option]) -> list[Option]:
     return sorted(best.values(), key=lambda option: -option.score)
 
 
-def _by_rule(  # noqa: PLR0911, PLR0917 - one return a reason
+def _by_rule(  # noqa: PLR0917 - one return a reason
     ranked: Sequence[Option], facts: Sequence[Evidence], question: str, wanted: Target, floor: float, may_ask: MayAsk
 ) -> Answer | None:
     best = ranked[0]
-    near = [option for option in ranked if option.score >= best.score - _NEAR]
     told = {fact.text for fact in facts}
     decided = [
         option
-        for option in near
+        for option in ranked
         if option.decision is not None and option.decision.verdict in ("yes", "no") and option.decision.fact in told
+        if option.score >= best.score - _NEAR or _is_of_matter(option, question)
     ]
     decided.sort(key=lambda option: (_rank(option, wanted), -option.score))
     if decided and decided[0].probability >= floor:
         return _answer(decided[0], facts, question, wanted)
-    for option in ranked[:4]:
-        inline, missing = inline_options(question, option.sentence, [fact.text for fact in facts])
-        if inline is not None and inline.decision is not None:
-            used = tuple(fact for fact in facts if fact.text == inline.decision.fact)
-            return Answer((replace(option, sentence=inline.text),), used)
-        if missing is not None and may_ask(missing) and wanted == "choice":
-            return Answer((option,), (), missing)
+    decision = best.decision
+    plain = decision is not None and decision.verdict in ("yes", "no") and not decision.fact
+    if plain and wanted not in ("price", "other", "choice") and best.probability >= _PLAIN and _covers(question, best):
+        return _answer(best, facts, question, wanted)
     unknown = [
-        (_ASKED_FIRST.get(decision.missing, len(_ASKED_FIRST)), option, decision)
-        for option in near
+        ((not decision.fact, _ASKED_FIRST.get(decision.missing, len(_ASKED_FIRST))), option, decision)
+        for option in ranked
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
-        if option.score >= best.score - _NEAR_OPEN and option.probability >= floor and best.probability >= _ANSWERS
+        if _is_near(option, best, floor) and best.probability >= _ANSWERS
     ]
     if unknown:
         _, option, missing_fact = min(unknown, key=lambda each: each[0])
         return Answer((replace(option, sentence=_quoted(option)),), (), missing_fact)
-    decision = best.decision
-    if (
-        decision is None
-        or decision.verdict not in ("yes", "no")
-        or decision.fact
-        or wanted in ("price", "other", "choice")
-    ):
-        return None
-    if best.probability >= _PLAIN and _covers(question, best):
-        return _answer(best, facts, question, wanted)
     return None
 
 
-def _rank(option: Option, wanted: Target) -> tuple[bool, bool]:
-    """Refusals first where permission is asked, and sentences before rows of a table."""
-    permits = option.decision is not None and option.decision.verdict != "no"
-    return wanted == "permit" and permits, read_row(option.sentence) is not None
+def _by_inline(ranked: Sequence[Option], facts: Sequence[Evidence], question: str, may_ask: MayAsk) -> Answer | None:
+    """The choice among what a sentence lists, where no table under a better heading speaks of the question."""
+    texts = [fact.text for fact in facts]
+    lists = [option for option in ranked if inline_options(question, option.sentence, texts) != (None, None)]
+    tables = _tables(ranked)
+    if not lists:
+        return None
+    near = shares(
+        question, [_path(option) + option.evidence.text for option in (*lists, *(each for each, _ in tables))]
+    )
+    best = max(range(len(lists)), key=lambda i: near[i])
+    if near[best] < max(near):
+        return None
+    option = lists[best]
+    inline, missing = inline_options(question, option.sentence, texts)
+    if inline is not None and inline.decision is not None:
+        used = tuple(fact for fact in facts if fact.text == inline.decision.fact)
+        return Answer((replace(option, sentence=inline.text),), used)
+    return Answer((option,), (), missing) if missing is not None and may_ask(missing) else None
+
+
+def _is_of_matter(option: Option, question: str) -> bool:
+    """Whether a rule that is about the user stands under a heading that the question names."""
+    decision = option.decision
+    inside = decision is not None and decision.confidence > OUTSIDE
+    return inside and any(len(token) > 1 for token in tokens(_path(option)) & tokens(question) if token[0] not in "#@")
+
+
+def _is_near(option: Option, best: Option, floor: float) -> bool:
+    """Whether what a rule lacks may be asked for: it scores nearly as well as the best, or stands beside it."""
+    if option.evidence.id == best.evidence.id and _path(option) == _path(best):
+        return True
+    return option.score >= best.score - _NEAR_OPEN and option.probability >= floor
+
+
+def _rank(option: Option, wanted: Target) -> tuple[bool, bool, bool]:
+    """Rules for a group of the user's first, then refusals where permission is asked; sentences before table rows."""
+    decision = option.decision
+    permits = decision is not None and decision.verdict != "no"
+    outside = decision is not None and decision.confidence <= OUTSIDE and bool(decision.fact)
+    return outside, wanted == "permit" and permits, read_row(option.sentence) is not None
 
 
 def _covers(question: str, option: Option) -> bool:
@@ -172,8 +196,8 @@ def _tables(ranked: Sequence[Option]) -> list[tuple[Option, list[str]]]:
     return list(tables.values())
 
 
-def _by_table(
-    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, turn: str, wanted: Target
+def _by_table(  # noqa: PLR0911, PLR0917 - one return a way to read a table
+    ranked: Sequence[Option], facts: Sequence[Evidence], question: str, turn: str, wanted: Target, may_ask: MayAsk
 ) -> Answer | None:
     told = [fact.text for fact in facts]
     tables = _tables(ranked)
@@ -193,9 +217,15 @@ def _by_table(
                 if choice.kind == "superlative" and len(choice.labels) == 1:
                     lines = [f"{choice.labels[0]}：{choice.column}{choice.answer}"]
                 return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines))
+            compared = extreme(question, rows)
+            if compared is not None:
+                row, column, value = compared
+                return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),))
             continue
         if wanted == "choice":
-            fitting, _ = fitting_rows(question, rows, told)
+            fitting, missing = fitting_rows(question, rows, told)
+            if not fitting and missing is not None and may_ask(missing) and near[i] == near[order[0]]:
+                return Answer((option,), (), missing)
             if fitting:
                 row, decision = fitting[0]
                 used = tuple(fact for fact in facts if fact.text == decision.fact)
@@ -275,9 +305,10 @@ def _is_own(option: Option) -> bool:
 
 
 def _names(question: str, row: Row) -> bool:
-    """Whether a question holds most of a row's label."""
-    label = content(row.label)
-    return len(label & content(question)) > _HALF * len(label)
+    """Whether a question holds most of a row's label, or of a cell in words."""
+    asked = content(question)
+    cells = [content(text) for text in (row.label, *(value for _, value in row.cells)) if not re.search(r"\d", text)]
+    return any(len(words & asked) > _HALF * len(words) for words in cells)
 
 
 def _path(option: Option) -> str:

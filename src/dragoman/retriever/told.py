@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Evidence, Passage, SourceName
+from dragoman.decision.numerals import normalise
 from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import form
 from dragoman.text.language import language
@@ -33,6 +34,8 @@ _PRONOUN = re.compile(r"(?:he|she|it|they)\b", re.IGNORECASE)
 _AFTER_MEMORY = 1_000_000
 """The position of the first such sentence: what was just said is newer than what memory holds."""
 _CLAUSE = re.compile(r"[,;] (?=(?:and |but )?\w)|(?<=\w) and (?=(?:I|my|we|our|he|she|they|it|wants?|is|has|will)\b)")
+_ADVERB = re.compile("今年|现在|目前|其实|已经|刚刚|[是有了才刚都，,。；;！!\\s]")
+_LEAST_SHAPE = 4
 TOLD = "told"
 """The `meta` key of a passage that is a sentence of this dialogue and not in any store."""
 
@@ -40,6 +43,7 @@ TOLD = "told"
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
     """The user's statements before the last turn that add something to the `facts` that memory holds."""
     held = {word for fact in facts for word in _words(fact.text)}
+    newer = {_shape(fact.text): _numbers(fact.text) for fact in facts if _numbers(fact.text)}
     told: dict[str, Evidence] = {}
     for turn, reply in zip(context.turns, context.turns[1:], strict=False):
         if turn.speaker != "user":
@@ -50,7 +54,8 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
         known = held | (_words(reply.text) if learned else set())
-        for sentence in _clauses(spelt(own_words(turn.text)), whole=not learned):
+        for statement in _clauses(spelt(own_words(turn.text)), whole=not learned):
+            sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)
             new = len(words - known) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
@@ -69,6 +74,29 @@ def _clauses(text: str, *, whole: bool) -> list[str]:
     return (
         units if whole else [part.strip(" ,.") for unit in units for part in _CLAUSE.split(unit) if part.strip(" ,.")]
     )
+
+
+def _current(sentence: str, newer: Mapping[str, tuple[str, ...]]) -> str:
+    """A Chinese sentence without the clauses in which memory has another number by now: "我女儿15岁" after "是16岁"."""
+    clauses = re.split("(?<=[，,；;])", sentence)
+    kept = [clause for clause in clauses if not _is_outdated(clause, newer)]
+    return sentence if len(kept) == len(clauses) else "".join(kept).rstrip("，,；;")
+
+
+def _is_outdated(clause: str, newer: Mapping[str, tuple[str, ...]]) -> bool:
+    numbers, shape = _numbers(clause), _shape(clause)
+    if not numbers or len(shape) < _LEAST_SHAPE:
+        return False
+    return any(known.endswith(shape) and values != numbers for known, values in newer.items())
+
+
+def _shape(clause: str) -> str:
+    """What a clause says beside its numbers, and without adverbs."""
+    return _ADVERB.sub("", re.sub(r"\d++(?:\.\d++)?", "#", normalise(clause)))
+
+
+def _numbers(clause: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\d++(?:\.\d++)?", normalise(clause)))
 
 
 def _words(text: str) -> set[str]:

@@ -90,6 +90,9 @@ _ECHO = re.compile(
 _PLAIN = frozenset("i you your my a an the is are am do does have has how what which on in at of it to".split())
 _MEASURE = {"old": "years old", "tall": "tall", "heavy": "heavy", "long": "long", "high": "high", "wide": "wide"}
 _LENGTHS = frozenset(("tall", "long", "high", "wide"))
+_ZH_NUMBER = re.compile(
+    "(?:今年|刚满|刚|才|已经|快|满)?(?P<number>\\d{1,3}|[零一二两三四五六七八九十百]{1,5})(?:了|啊|呢)?"
+)
 _METRES = 3
 """The greatest bare number that is read as metres and not as centimetres."""
 _ASKED_ABOUT = re.compile(
@@ -320,7 +323,8 @@ def _chinese(asked: str, bare: str) -> str:
     question = asked.strip().rstrip("？?").removeprefix("请问")
     whom = re.match(r"(?:您的|你的)?(?P<who>.+?)(?:今年|有|的)?(?:多大|几岁|多高|多重|身高|体重|过了|是)", question)
     if whom and whom["who"] not in ("您", "你", "它") and re.match("[他她它]", bare):
-        return f"我{whom['who']}{bare[1:]}{'岁' if bare[1:].isdigit() and re.search('多大|几岁', question) else ''}。"
+        years = _ZH_NUMBER.fullmatch(bare[1:]) and re.search("多大|几岁", question)
+        return f"我{whom['who']}{bare[1:]}{'岁' if years else ''}。"
     if bare.startswith("我") or len(bare) > 12:
         return f"{bare}。"
     no = _NO.match(bare) is not None
@@ -328,9 +332,10 @@ def _chinese(asked: str, bare: str) -> str:
     if polar and (no or _YES.match(bare)):
         negation = ("没" if polar[2] == "有" else "不") if no else ""
         return f"{polar[1].replace('你', '我').replace('您', '我')}{negation}{polar[2]}{polar[3]}。"
-    how = re.match(r"(.+?)(?:今年)?(?:多大|几岁|多高|多重|几个人|多少)", question)
+    how = re.match(r"(.+?)(?:今年)?(?:多大|几岁|多高|多重|几个人|多少|几[级次天周年])", question)
     if how:
         subject = re.sub("^[您你]的", "我", how[1]).replace("你", "我").replace("您", "我")
-        unit = "岁" if bare.isdigit() and re.search("多大|几岁", question) else ""
-        return f"{subject}{bare}{unit}。"
+        number = _ZH_NUMBER.fullmatch(bare)
+        unit = "岁" if number and re.search("多大|几岁", question) else ""
+        return f"{subject}{number['number'] if number else bare}{unit}。"
     return f"{bare}。"

@@ -46,7 +46,8 @@ _POLAR_OF = re.compile(
 )
 """Asks for yes or no with few words: "ebike ok for me?"."""
 _CHOICE = re.compile(_LEAD + r"(?:which|what|where|who|whose)\b|\bwhich\b", re.IGNORECASE)
-_ZH_POLAR = re.compile(r"吗|能不能|可不可以|可以不|行不行|是不是|有没有|要不要|需不需要|用不用|好不好|会不会")
+_ZH_POLAR = re.compile(r"吗|([\u4e00-\u9fff])不\1|可以不|有没有")
+_ZH_AMOUNT = re.compile("多少|几")
 _ZH_CHOICE = re.compile(r"哪|什么|谁")
 
 
@@ -55,9 +56,10 @@ def question_kind(text: str) -> QuestionKind:
     """The kind of a question, by its form."""
     core = unwrapped(form(text).core if form(text).act == "question" else spelt(text))
     if language(core) == "zh":
-        if "price" in wants(core) or "count" in wants(core):
+        polar = _ZH_POLAR.search(core) is not None
+        if ("price" in wants(core) or "count" in wants(core)) and not (polar and not _ZH_AMOUNT.search(core)):
             return "amount"
-        return "polar" if _ZH_POLAR.search(core) else "choice" if _ZH_CHOICE.search(core) else "open"
+        return "polar" if polar else "choice" if _ZH_CHOICE.search(core) else "open"
     if re.search(
         r"\bhow (?:much|many)\b|\bprice\b|\bcosts?\b|\bfee\b|\bfare\b", core, re.IGNORECASE
     ) and not _POLAR.match(core):

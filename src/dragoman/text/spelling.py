@@ -20,7 +20,8 @@ _COUNTED = (
 """What a 4 before it counts or dates: "my birthday is 4 July", "I stay 4 nights"."""
 _FOR_SOMEBODY = re.compile(rf"(?<=[a-z] )4(?= (?!(?:{_COUNTED})\b)[a-z]{{3,}}\W*$)", re.IGNORECASE)
 _TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)", re.IGNORECASE)
-_FINAL_NOT = re.compile(r"(?<=[\u4e00-\u9fff])不(?=[？?。!！]*$)")
+_FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎那这多要])么)(?=[啊呀哈]?[？?。!！]*$)")
+"""Ends a Chinese question as 吗 does: "能进不", "有优惠没", "要押金么"."""
 
 
 @text_cache(maxsize=4096)
@@ -34,7 +35,7 @@ def spelt(text: str) -> str:
     plain = untyped(plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
-    return _FINAL_NOT.sub("吗", plain) if "不" in plain else plain
+    return plain if plain.isascii() else _FINAL_ASKING.sub("吗", plain)
 
 
 def _meant(said: str, known: dict[str, str]) -> str:
