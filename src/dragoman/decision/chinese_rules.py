@@ -168,7 +168,7 @@ def rule_clauses(sentence: str, verb: str = "") -> tuple[RuleClause, ...]:
 
 def split_label(sentence: str) -> tuple[str, str]:
     """What stands before a colon, and the rest: "退休：可全额提取"; no label where there is no short one."""
-    match = re.match("[*]*(?P<label>[^：:，。；？?]{1,10})[*]*(?<![0-9])[：:]", sentence)
+    match = re.match("[*]{0,2}+(?P<label>[^：:，。；？?*]{1,10}+)[*]{0,2}+(?<![0-9])[：:]", sentence)
     return (match["label"].strip("* "), sentence[match.end() :].strip("* ")) if match else ("", sentence)
 
 
