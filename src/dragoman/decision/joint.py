@@ -22,7 +22,6 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
-from dragoman.decision.categories import categories
 from dragoman.decision.cells import cell_for, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
@@ -335,15 +334,12 @@ class JointRanker:
         """Pairs of a fact and a sentence that names what, by the fact, somebody does not eat."""
         if language(question) == "zh" or question_kind(question) == "amount" or _NO_FOOD.match(question):
             return set()
+        avoided = hazards.avoided_food(situation([fact.text for fact in facts], question), "en")
         pairs = set()
         for i, fact in enumerate(facts):
-            known = situation([fact.text], "").known
-            avoided = {each.name: each for each in known if each.attribute == "avoids"}
-            for each in known:
-                if each.attribute == "diet":
-                    avoided.update(dict.fromkeys(categories("en").diets[each.name], each))
-            if avoided:
-                pairs |= {(i, j) for j, option in enumerate(alone) if hazards.offending(option.sentence, avoided, "en")}
+            own = {food: known for food, known in avoided.items() if known.text == fact.text}
+            if own:
+                pairs |= {(i, j) for j, option in enumerate(alone) if hazards.offending(option.sentence, own, "en")}
         return pairs
 
     def _nearest(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> Sequence[Evidence]:

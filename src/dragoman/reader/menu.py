@@ -56,7 +56,8 @@ def _is_menu(text: str) -> bool:
 
 def _dishes(text: str) -> list[str]:
     """The points of a list, or the rows of a table in words."""
-    return points(text) or [row_sentence(unit) for unit in sentences(text) if read_row(unit) is not None]
+    rows = [unit for unit in sentences(text) if read_row(unit) is not None]
+    return [row_sentence(item) for item in points(text) or rows]
 
 
 def _listed(dishes: Sequence[str], avoided: dict[str, Known]) -> str:

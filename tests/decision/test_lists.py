@@ -1,0 +1,40 @@
+import pytest
+
+from dragoman.decision.lists import pick_points, points
+from dragoman.text.analyse import Analyser
+
+MENU = """Tonight's dishes:
+
+- Lake trout with almond butter, 19 euros
+- Mushroom risotto with parmesan, 15 euros
+- Lentil stew, 12 euros, vegan
+- Glass of water, free
+"""
+RIDES = "- **River Loop**: 14 km, flat, paved.\n- **Three Lakes**: 46 km, hilly, quiet roads.\n- **Ridge Trail**: 19 km, steep."
+ANALYSE = Analyser(language="en")
+
+
+def test_points_lose_their_marks():
+    assert points(RIDES)[0] == "River Loop: 14 km, flat, paved."
+    assert points("No list here.") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "labels"),
+    [
+        ("What is the longest ride?", RIDES, ["Three Lakes"]),
+        ("Which rides are flat?", RIDES, ["River Loop"]),
+        ("Which dishes are under 16 euros?", MENU, ["Mushroom risotto", "Lentil stew"]),
+        ("What is free?", MENU, ["Glass of water"]),
+        ("Which dishes are vegan?", MENU, ["Lentil stew"]),
+    ],
+)
+def test_points_are_compared(question, text, labels):
+    chosen = pick_points(question, text, ANALYSE)
+    assert len(chosen) == len(labels)
+    assert all(point.startswith(label) for point, label in zip(chosen, labels, strict=True))
+
+
+@pytest.mark.parametrize("question", ["Where is the lake?", "Which dishes are there?", "Is the trout good?"])
+def test_nothing_is_picked_where_nothing_is_compared(question):
+    assert pick_points(question, MENU, ANALYSE) == []
