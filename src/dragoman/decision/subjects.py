@@ -76,7 +76,7 @@ _THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is
 _ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
 _USER = re.compile(r"\b(?:i|i'm|i've|i'll|me|we|we're|us)\b|我|咱")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|who|which)\b|他|她|它")
-_FIRST_NAME = re.compile(r"\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
+_FIRST_NAME = re.compile(r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
 _NOT_NAMES = frozenset(
     "My The There It This That He She We They I Our Who What A An Is His Her Its Today Tomorrow".split()
 )

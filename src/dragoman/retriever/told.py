@@ -31,6 +31,10 @@ _WISH = re.compile(
 """What somebody wants belongs to the question, not to who they are."""
 _PRONOUN = re.compile(r"(?:he|she|it|they)\b", re.IGNORECASE)
 """Of whom such a sentence speaks only the sentences before it say, and memory has read those."""
+_LEAD = re.compile(
+    r"^(?:(?:by the way|just so you know|oh|so|well|hi|hello|hey|hiya|and|also|ok|okay|actually|yes)\b[,.!]?+ )++",
+    re.IGNORECASE,
+)
 _AFTER_MEMORY = 1_000_000
 """The position of the first such sentence: what was just said is newer than what memory holds."""
 _CLAUSE = re.compile(r"[,;] (?=(?:and |but )?\w)|(?<=\w) and (?=(?:I|my|we|our|he|she|they|it|wants?|is|has|will)\b)")
@@ -54,7 +58,8 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
         known = held | (_words(reply.text) if learned else set())
-        for statement in _clauses(spelt(own_words(turn.text)), whole=not learned):
+        for clause in _clauses(spelt(own_words(turn.text)), whole=not learned):
+            statement = _LEAD.sub("", clause)
             sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)
             new = len(words - known) / len(words) if words else 0.0
