@@ -10,7 +10,10 @@ MENU = """Tonight's dishes:
 - Lentil stew, 12 euros, vegan
 - Glass of water, free
 """
-RIDES = "- **River Loop**: 14 km, flat, paved.\n- **Three Lakes**: 46 km, hilly, quiet roads.\n- **Ridge Trail**: 19 km, steep."
+RIDES = """- **River Loop**: 14 km, flat, paved.
+- **Three Lakes**: 46 km, hilly, quiet roads.
+- **Ridge Trail**: 19 km, steep.
+"""
 ANALYSE = Analyser(language="en")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import dragoman
 from dragoman.agent import agent, assistant
-from dragoman.core import protocols, trace, values
+from dragoman.core import control, protocols, trace, values
 
 pytestmark = pytest.mark.trust
 WRITES = ("put", "remove", "supersede", "append", "redact", "erase_turns", "keep", "forget", "switch")
@@ -45,7 +45,7 @@ def reachable(kind, seen):
         reachable(inner, seen)
     if isinstance(kind, type) and is_dataclass(kind) and kind not in seen:
         seen.add(kind)
-        hints = typing.get_type_hints(kind, vars(values))
+        hints = typing.get_type_hints(kind, {**vars(control), **vars(values)})
         for field in fields(kind):
             reachable(hints[field.name], seen)
     return seen

@@ -90,7 +90,7 @@ def test_references_that_lead_out_of_the_file_are_left_out(make_zip):
     )
     opened = archive.Archive(make_zip({"word/_rels/document.xml.rels": links}), "a.docx")
     found = xml_events.relations(opened, "word/document.xml")
-    assert found == {"b": xml_events.Relation("styles", "styles.xml")}
+    assert found == {"b": xml_events.PackageRelation("styles", "styles.xml")}
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

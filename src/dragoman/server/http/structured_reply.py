@@ -95,6 +95,8 @@ class _Schemas:
         if unknown := schema.keys() - _KNOWN:
             raise refused("response_format", f"{_quoted(name)} uses '{min(unknown)[:40]}', which cannot be filled.")
         _check_shape(name, schema)
+        if not isinstance(schema.get("required", []), list):
+            raise refused("response_format", f"{_quoted(name)}: `required` must be a list.")
         if "$ref" in schema:
             target = self._target(name, schema["$ref"])
             if target in within:
