@@ -56,6 +56,10 @@ class Quote:
     features: Mapping[str, float]
 
 
+_ELLIPTICAL = 6
+"""Up to how many words a sentence under a question may lack what the question names."""
+
+
 def rank(
     context: Context,
     evidence: Sequence[Evidence],
@@ -74,7 +78,8 @@ def rank(
         f"{_path(piece)}\n{before}{sentence}" for (piece, sentence), before in zip(units, _leans(units), strict=True)
     ]
     likeness = _in_chinese if language(query.turn) == "zh" else _in_meaning
-    near = likeness(encoder, (asked, query.turn, " ".join(context.last.split())), units, placed)
+    read = [(piece, _whole(piece, sentence)) for piece, sentence in units]
+    near = likeness(encoder, (asked, query.turn, " ".join(context.last.split())), read, placed)
     words = [frozenset(analyse(text)) for text in placed]
     topic = _shares(frozenset(analyse(asked)), words, _alternatives(analyse))
     details = _details(f"{known} {context.last}", analyse)
@@ -94,6 +99,12 @@ def rank(
         score = sum(weight * features[name] for name, weight in WEIGHTS.items())
         quotes.append(Quote(sentence, piece, score, _probability(features, model), features))
     return sorted(quotes, key=lambda quote: -quote.score)
+
+
+def _whole(piece: Evidence, sentence: str) -> str:
+    """A sentence with the question that it stands under, where it only answers that: "From 7 on."."""
+    heading = piece.passage.headings[-1] if piece.passage.headings else ""
+    return f"{heading} {sentence}" if heading.endswith("?") and len(sentence.split()) <= _ELLIPTICAL else sentence
 
 
 def _leans(units: Sequence[Unit]) -> list[str]:

@@ -168,7 +168,7 @@ def unshared(asked: Question, clause: str) -> float:
 
 def _other_activity(rule: str, asked: frozenset[str], strong: list[str]) -> bool:
     """Whether a rule opens with an activity (`fishing in the lake`) and the question names another one."""
-    first = re.match(r"(?:the )?([a-z]+ing)\b", rule)
+    first = re.match(r"(?:the )?([a-z]+ing)\b(?!:)", rule)
     if not first or first[1] in _NO_ACTIVITY:
         return False
     activity = frozenset(stemmed(first[1]))

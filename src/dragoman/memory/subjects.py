@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dragoman.memory.patterns import VERBS, words
 
@@ -24,7 +25,7 @@ _NO_NAMES = frozenset(
     "alone ok okay welcome old older young too either eligible safe big small tall short blind deaf pregnant vegan "
     "vegetarian disabled diabetic ill bed car seat food ticket card pass price menu lead leash room toy bag class "
     "course group school party age name birthday who which do does want wants think gets still ever yet today "
-    "tomorrow am enough less more half any some his her their mine yours".split()
+    "tomorrow am enough less more half any some his her their mine yours along here there over back home".split()
 )
 _NOUNS_TOO = frozenset(("work", "love", "name", "call", "plan", "book"))
 _LONGEST = 6
@@ -81,9 +82,10 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
         at += 1
     role = inner[at].lower()
     names = [word for word in inner[at + 1 :] if word[:1].isalpha()]
-    if any(not _can_be_name(word) for word in names):  # "my daughter allowed on the slide"
-        end = start + 2 + at
-        names = []
+    real = list(takewhile(_can_be_name, names))
+    if len(real) < len(names):  # "my daughter allowed on the slide", "my brother Dev along"
+        names = real if real and real[0][:1].isupper() else []
+        end = start + 2 + at + len(names)
     plural = role in words("plural_roles")
     more = _another_name(tokens, end) if names else ""
     if more:
