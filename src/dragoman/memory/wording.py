@@ -92,12 +92,6 @@ _SLIPS = tuple(
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
         (r"\b(live|lives|living|work|works) (?:right |just |over )?here (?=(?:in|near|at)\b)", r"\1 "),
-        (
-            r"\b((?:is|am|are) (?:\d{1,3}|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen))"
-            r" and (?!\d|a half\b|half\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen)\b)"
-            r"(?=[a-z])",
-            r"\1, ",
-        ),
         (r"^me: ", "I am "),
         (r"^i (?:must|have to|want to|should) (?:say|tell)(?: to)?(?: you)?(?: that)? (?=(?:i|my|we)\b)", ""),
         (r"\b(i am|he is|she is|my [a-z]+ is) (?=([a-z]{3,18})(?=[.,;]|$| (?:from|in|at|and|by)\b))", _with_article),

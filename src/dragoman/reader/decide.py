@@ -332,9 +332,20 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
             read_row(each.option.sentence) is not None,
         )
     )
-    refusals = [each for each in by_fact if each.decision.verdict == "no"]
+    # A refusal that stands elsewhere and answers much worse is about another matter.
+    refusals = [
+        each
+        for each in by_fact
+        if each.decision.verdict == "no"
+        and (
+            best.decision.verdict != "yes"
+            or each.option.score >= best.option.score - _CLOSE
+            or each.option.evidence.id == best.option.evidence.id
+        )
+    ]
     if refusals:
         return _answer(refusals[:1], facts)
+    by_fact = [each for each in by_fact if each.decision.verdict == "yes"]
     by_fact = [_with_next(each, judged) for each in by_fact[:1]] + by_fact[1:]
     if _is_open(best):
         return _answer([best], facts)

@@ -72,7 +72,10 @@ _MIRROR = tuple(
         (r"你们?|您", "我"),
     )
 )
-_SPLIT = re.compile(r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+")
+_SPLIT = re.compile(
+    r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+"
+    r"|(?<=[a-z]:)\s+(?=(?:can|could|may|is|are|do|does|what|which|how|where|when|would|should|am|will|must)\b)"
+)
 
 
 @text_cache(maxsize=4096)
