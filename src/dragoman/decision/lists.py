@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Analyse
 from dragoman.decision.comparisons import comparisons
 from dragoman.decision.groups import GENERAL, roots
@@ -15,7 +16,11 @@ from dragoman.decision.tables import pick
 _POINT = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?P<text>.+)$")
 _MARKS = re.compile(r"\*\*|__|`")
 _LABEL = re.compile(r"(?P<label>[^:,]{2,60}?)(?:: |, )(?P<rest>.+)")
-_WHICH = re.compile(r"\b(?:which|what|list|any)\b|\b(?:are|is) there\b", re.IGNORECASE)
+_WHICH = re.compile(
+    r"\b(?:which|list)\b|\bwhat \w+ (?:are|is) (?:there|free)\b"
+    r"|\bwhat\b.*\b(?:free|for nothing|under|below|less than|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
+    re.IGNORECASE,
+)
 _FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bno charge\b", re.IGNORECASE)
 _LEAST = 2
 _MOST = 8
@@ -30,7 +35,7 @@ def points(text: str) -> list[str]:
 def pick_points(question: str, text: str, analyse: Analyse) -> list[str]:
     """The points of a list that a question asks for by comparing them; none where it does not, or means all of them."""
     items = points(text)
-    if len(items) < _LEAST:
+    if len(items) < _LEAST or read_row(items[0]) is not None:  # a table is looked up by its columns
         return []
     rows = [_row(item) for item in items]
     choice = pick(question, rows)

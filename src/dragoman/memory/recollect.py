@@ -65,6 +65,13 @@ _BEFORE_MOVE = re.compile(r"\bbefore i moved\b|搬(?:家|到.{1,8})?(?:以前|�
 _ONLY_THAT = re.compile(
     rf"{_TELL}(?: you)?(?: that| this| it| about (?:it|that|this))?\W*$|告诉你(?:这个|这件事)?的?\W*$|说的?\W*$", re.I
 )
+_NOW = re.compile(r"\b(?:now|currently|at the moment|these days|nowadays)\b|现在|目前|如今|眼下", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:before|previous|former|used to|when|how long|since|how old|earlier)\b"
+    r"|以前|之前|原来|从前|曾经|什么时候|多久|几岁|多大|哪年",
+    re.IGNORECASE,
+)
+"""Asks for more than what holds now."""
 _MOST = 50
 
 
@@ -100,7 +107,7 @@ class Asking:
 
 def asks_for_history(text: str) -> bool:
     """Quick test whether a turn may ask for the history of the user's facts."""
-    return len(text) <= _LONGEST and bool(_CUE.search(text))
+    return len(text) <= _LONGEST and bool(_CUE.search(text)) and (not _NOW.search(text) or bool(_PAST.search(text)))
 
 
 def recollection(asking: Asking) -> Recollection | None:

@@ -102,6 +102,8 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
         for option in ranked
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
         if _is_near(option, best, floor) and best.probability >= _ANSWERS
+        # Whoever asks for a price or a time is not asked back by a rule that answers much worse.
+        if wanted not in ("price", "other", "choice") or option.score >= best.score - _NEAR
     ]
     if unknown:
         _, option, missing_fact = min(unknown, key=lambda each: each[0])

@@ -38,6 +38,8 @@ _MOST_MENTIONS = 8
 _SPOKEN = 16
 _DEEPEST = 40
 """How many turns may lean one on the other."""
+_NOTED = ("Got it:", "记下了：")
+"""How a reply begins that says back what was learned."""
 _NEAR = 80
 """How far before a name the end of the sentence before it is looked for."""
 
@@ -89,7 +91,7 @@ def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int
     words: list[str] = []
     users = [i for i, turn in enumerate(history) if turn.speaker == "user"][-_FURTHEST:]
     for i in reversed(users):
-        if form(history[i].text).act in SOCIAL:
+        if form(history[i].text).act in SOCIAL or _is_noted(history, i):
             continue
         before = known.get(i)
         if before is None:
@@ -97,11 +99,17 @@ def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int
         words = [*before.carried.split(), *_topic(before.turn, whole=whole)]
         if words:
             break
-    if history[-1].speaker == "agent":
+    if history[-1].speaker == "agent" and not history[-1].text.startswith(_NOTED):
         words += _mentions(history[-1].text)
     seen = set(_keys(present))
     kept = [word for word in dict.fromkeys(words) if not seen.issuperset(_keys(word))]
     return " ".join(dict.fromkeys(kept[:_MOST_WORDS]))
+
+
+def _is_noted(history: tuple[Turn, ...], place: int) -> bool:
+    """Whether a turn only told something about the user, which was noted: it is no topic of the turns after it."""
+    reply = history[place + 1].text if place + 1 < len(history) else ""
+    return reply.startswith(_NOTED) and form(history[place].text).act == "statement"
 
 
 def _keys(text: str) -> list[str]:
