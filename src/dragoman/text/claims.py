@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Z](?<![\w.!?:。！？\n\"“'‘(][A-Z])(?<!^[A-Z])(?<!
 _NOT_NAMES = frozenset(
     "I I'm I'd I'll I've Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May "
     "June July August September October November December English Yes No The A An It You We They He She Please Sorry "
-    "Thank Thanks Hello Hi Welcome".split()
+    "Thank Thanks Hello Hi Welcome How What Which When Where Who Are Is Do Does Have Has Will Can".split()
 )
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|cannot|closed|forbidden|[a-z]+n't)\b|不|没|无|未|别|勿|禁止|非",
