@@ -13,13 +13,13 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
 from dragoman.decision.tables import pick
 
-_POINT = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?P<text>.+)$")
+_POINT = re.compile(r"\s*+(?:[-*•]|\d{1,2}[.)])\s++(?P<text>\S.*+)")
 _MARKS = re.compile(r"\*\*|__|`")
 _LABEL = re.compile(r"(?P<label>[^:,]{2,60}?)(?:: |, )(?P<rest>.+)")
-_WHICH = re.compile(
-    r"\b(?:which|list)\b|\bwhat \w+ (?:are|is) (?:there|free)\b"
-    r"|\bwhat\b.*\b(?:free|for nothing|under|below|less than|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
-    re.IGNORECASE,
+_WHICH = re.compile(r"\b(?:which|list)\b|\bwhat \w{2,20} (?:are|is) (?:there|free)\b", re.IGNORECASE)
+_WHAT = re.compile(r"\bwhat\b", re.IGNORECASE)
+_DEMAND = re.compile(
+    r"\b(?:free|for nothing|under|below|less than|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b", re.IGNORECASE
 )
 _FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bno charge\b", re.IGNORECASE)
 _LEAST = 2
@@ -41,7 +41,7 @@ def pick_points(question: str, text: str, analyse: Analyse) -> list[str]:
     choice = pick(question, rows)
     if choice is not None and choice.kind == "superlative":
         return [items[rows.index(row)] for row in choice.rows]
-    if not _WHICH.search(question):
+    if not _WHICH.search(question) and not (_WHAT.search(question) and _DEMAND.search(question)):
         return []
     kept = [item for item in items if _fits(question, item, items, analyse)]
     return kept if kept and len(kept) < len(items) and len(kept) <= _MOST else []

@@ -74,7 +74,7 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     counted = _COUNTED.fullmatch(bare)
     if counted:
         noun = counted["noun"].lower().removesuffix("s")
-        pattern = re.compile(rf"{fragment('number')} {re.escape(noun)}\w*", re.IGNORECASE)
+        pattern = re.compile(rf"(?<!\w){fragment('number')} {re.escape(noun)}\w*", re.IGNORECASE)
         return _replaced(candidates, pattern, bare, said)
     for kind in _KINDS.values():
         if kind.fullmatch(bare):

@@ -16,9 +16,10 @@ from dragoman.decision.lists import points
 from dragoman.reader.compose import Answer
 from dragoman.text.sentences import sentences
 
-_ASKS = re.compile(
-    r"\b(?:what|which|anything|something|any|everything)\b.*\b(?:eat|have|order|drink|choose|try|suit|suits|suitable|safe|food"
-    r"|dish|dishes|meals?|menu|dinner|lunch|breakfast|supper|snack|dessert|cake|course)\b",
+_WHAT = re.compile(r"\b(?:what|which|anything|something|any|everything)\b", re.IGNORECASE)
+_EATING = re.compile(
+    r"\b(?:eat|have|order|drink|choose|try|suits?|suitable|safe|food|dish|dishes|meals?|menu|dinner|lunch|breakfast|supper"
+    r"|snack|dessert|cake|course)\b",
     re.IGNORECASE,
 )
 _LEAST = 2
@@ -29,7 +30,8 @@ def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evi
 
     A dish that says of itself that it suits comes before one that only names nothing of what is avoided.
     """
-    if not _ASKS.search(question):
+    what = _WHAT.search(question)
+    if what is None or _EATING.search(question, what.end()) is None:
         return None
     current = situation([fact.text for fact in facts], question)
     avoided = avoided_food(current, "en")

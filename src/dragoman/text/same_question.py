@@ -31,9 +31,7 @@ _SUBJECT = re.compile(
     rf"(?P<verb>can|could|may|might|must|should|will|would|do|does|am|is|are|have|has) {_PERSON}(?P<after> .+)",
     re.IGNORECASE,
 )
-_FOR_WHOM = re.compile(
-    rf"(?P<before>.+ (?:for|with)) (?:{_PERSON}(?P<after>[ ?.!].*|)|(?P<name>[a-z]{{3,}})\??)$", re.IGNORECASE
-)
+_WHOM = re.compile(rf"(?:{_PERSON}(?P<after>[ ?.!].*+|)|(?P<name>[a-z]{{3,}}+)\??)", re.IGNORECASE)
 _OTHER_FORMS = {"do": "does", "am": "is", "are": "is", "have": "has"}
 
 
@@ -88,9 +86,10 @@ def told_after(context: Context) -> Resumed | None:
 def _with_subject(asked: str, who: str) -> str | None:
     """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
     last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
-    match = _FOR_WHOM.fullmatch(last)
+    before, word, rest = max((last.rpartition(word) for word in (" for ", " with ")), key=lambda parts: len(parts[0]))
+    match = _WHOM.fullmatch(rest) if word else None
     if match is not None and (match["who"] or "").lower() not in ("i", "we", "he", "she", "they"):
-        return f"{match['before']} {who}{match['after'] or '?'}"
+        return f"{before}{word}{who}{match['after'] or '?'}"
     match = _SUBJECT.fullmatch(last)
     if match is None:
         return None
