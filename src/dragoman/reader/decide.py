@@ -11,7 +11,6 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, Option
 from dragoman.decision.lists import pick_points
@@ -22,6 +21,7 @@ from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
+from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
@@ -62,7 +62,6 @@ _RESTRICTION = re.compile(
     r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
     re.IGNORECASE,
 )
-_LIKELY = 0.6
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -214,7 +213,7 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
         and not option.sentence.rstrip().endswith("?")
         and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
     ]
-    said = [best, *beside][:2] if beside else [_own_part(_with_exception(best), asked, analyse)]
+    said = [best, *beside][:2] if beside else [_own_part(with_exception(best), asked, analyse)]
     bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
@@ -406,7 +405,7 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
 def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
     by_text = {fact.text: fact for fact in facts}
     used = {each.decision.fact: by_text[each.decision.fact] for each in judged if each.decision.fact in by_text}
-    options = tuple(_in_place(_with_exception(each.option)) for each in judged)
+    options = tuple(_in_place(with_exception(each.option)) for each in judged)
     return Answer(options, tuple(used.values()), judged[0].decision)
 
 
@@ -417,13 +416,6 @@ def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option
         return option
     own = roots(analyse(option.fact.text)) - GENERAL - roots(analyse(before)) - asked
     return replace(option, sentence=f"{after[:1].upper()}{after[1:]}") if own & roots(analyse(after)) else option
-
-
-def _with_exception(option: Option) -> Option:
-    """The rule with the exception that stands in the sentence after it."""
-    if takes_back(option.sentence, option.following):
-        return replace(option, sentence=f"{option.sentence} {option.following}", following="")
-    return option
 
 
 def _in_place(option: Option) -> Option:

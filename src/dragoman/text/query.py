@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
 from dragoman.text.analyse import ZH_ALONE
+from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import SOCIAL, form, mirrored, unwrapped
 from dragoman.text.reference import (
     RELATIONAL,
@@ -38,8 +39,6 @@ _MOST_MENTIONS = 8
 _SPOKEN = 16
 _DEEPEST = 40
 """How many turns may lean one on the other."""
-_NOTED = ("Got it:", "记下了：")
-"""How a reply begins that says back what was learned."""
 _NEAR = 80
 """How far before a name the end of the sentence before it is looked for."""
 
@@ -99,7 +98,7 @@ def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int
         words = [*before.carried.split(), *_topic(before.turn, whole=whole)]
         if words:
             break
-    if history[-1].speaker == "agent" and not history[-1].text.startswith(_NOTED):
+    if history[-1].speaker == "agent" and not history[-1].text.startswith(ACKNOWLEDGES):
         words += _mentions(history[-1].text)
     seen = set(_keys(present))
     kept = [word for word in dict.fromkeys(words) if not seen.issuperset(_keys(word))]
@@ -109,7 +108,7 @@ def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int
 def _is_noted(history: tuple[Turn, ...], place: int) -> bool:
     """Whether a turn only told something about the user, which was noted: it is no topic of the turns after it."""
     reply = history[place + 1].text if place + 1 < len(history) else ""
-    return reply.startswith(_NOTED) and form(history[place].text).act == "statement"
+    return reply.startswith(ACKNOWLEDGES) and form(history[place].text).act == "statement"
 
 
 def _keys(text: str) -> list[str]:
