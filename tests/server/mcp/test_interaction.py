@@ -49,6 +49,13 @@ def talk(service, conversation, *, answers=None, mode="auto"):
     return asyncio.run(main()), questions
 
 
+async def until_cancelled(service):
+    """Wait until the server has heard that its turn is cancelled: the client's word takes a moment to arrive."""
+    async with asyncio.timeout(30):
+        while not all(run.cancelled for run in service.turn_queue.runs):
+            await asyncio.sleep(0.01)
+
+
 def over_http(path, conversation, *, mode="auto", answer=None):
     """Run a conversation with the tools at a server's socket."""
 
@@ -152,6 +159,7 @@ def test_a_call_that_is_cancelled_ends_its_turn(make_house, held_reader, mode):
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+        await until_cancelled(service)
         held_reader.go.set()
         assert await asyncio.to_thread(held_reader.stopped.wait, 30)
 
@@ -194,7 +202,7 @@ def test_a_client_that_leaves_ends_its_turn(make_house, serve, held_reader):
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.sleep(0.3)
+        await until_cancelled(service)
         held_reader.go.set()
         assert await asyncio.to_thread(held_reader.stopped.wait, 30)
 

@@ -425,9 +425,9 @@ class ChatPanel:
             if not await self.show(made):
                 self._clear()
                 self.page_session.dialogue = made
-                self._variants = {}
-            await self.send(text, retrieve=retrieve)
+            # Before the reply, which may come at once and shows the versions of its question.
             self._variants = await self.page_session.do(chats.variants, made)
+            await self.send(text, retrieve=retrieve)
 
     async def _again(self, text: str, turn: TextElement) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""

@@ -169,6 +169,11 @@ class TurnQueue:
         """Number of running and waiting turns."""
         return len(self._live)
 
+    @property
+    def runs(self) -> tuple[RunningTurn, ...]:
+        """Running and waiting turns."""
+        return tuple(self._live)
+
     def check(self, whose: Hashable = None) -> None:
         """Raise an error if the queue is full or the caller's share is used up."""
         if self._closing:
