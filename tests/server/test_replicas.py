@@ -419,7 +419,7 @@ def test_files_that_lie_with_another_server_are_let_alone_and_that_is_said(repli
 
 def test_uploads_at_once_on_several_servers_leave_nobody_more_room_than_there_is(database, tmp_path, on_database):
     store = PostgresStore(url=database.url(), analyse=words, folder=tmp_path)
-    stocks, quota, kept = [SharedStock(store.room) for _ in range(3)], Quota(tenant_files=10), []
+    stocks, quota, kept = [SharedStock(store.usage) for _ in range(3)], Quota(tenant_files=10), []
 
     def keep(number):
         folder = tmp_path / f"machine{number}" / "uploads" / "tenant" / f"user{number}"
@@ -435,7 +435,7 @@ def test_uploads_at_once_on_several_servers_leave_nobody_more_room_than_there_is
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(keep, range(3)))
     assert len(kept) == 10 and database.run("SELECT sum(files) FROM dragoman.stock") == [(10,)]
-    again = SharedStock(store.room)
+    again = SharedStock(store.usage)
     file = next(tmp_path.glob("machine*/uploads/tenant/*/0"))
     file.unlink()  # by hand
     again.add(file.parent, Amount())

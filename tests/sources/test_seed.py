@@ -38,7 +38,7 @@ def test_forgotten_user_does_not_come_back_and_leaves_no_name(folder, store, enc
     store.forget(Scope("t", "ana"))
     assert seed(store, encoder, MEMORY, folder, "t") == 0
     assert known(store, "ana") == []
-    assert "ana" not in str(store._rooms[Scope("t", "")].kept)
+    assert "ana" not in str(store._by_scope[Scope("t", "")].kept)
 
 
 def test_tenants_are_seeded_apart(folder, store, encoder):

@@ -174,7 +174,7 @@ def assemble(
         heavy=(*(() if models else (encoder, model)), *tools.values()),
         warming=warming,
         config=config.resolved(),
-        files=UploadFolders(state, usage=getattr(store, "room", None)),
+        files=UploadFolders(state, usage=getattr(store, "usage", None)),
     )
 
 

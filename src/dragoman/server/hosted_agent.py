@@ -62,8 +62,8 @@ class Hosted:
         self.assistant = assistant
         self.state = state
         self.quota = quota
-        room: StorageUsage | None = getattr(assistant.store, "room", None)
-        self.stock = Stock() if room is None else SharedStock(room)
+        usage: StorageUsage | None = getattr(assistant.store, "usage", None)
+        self.stock = Stock() if usage is None else SharedStock(usage)
         memory: Any = assistant.memory  # of some kind that may know no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _BY_KEY = ("passages", "")
-"""Beside a room's pools: its passages by the numbers that a search gives; made and dropped with them."""
+"""Beside the pools of a scope: its passages by the numbers that a search gives; made and dropped with them."""
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class _StoredTurn:
 
 
 @dataclass(slots=True)
-class _Room:
+class _ScopeData:
     """All data of one scope."""
 
     rows: dict[str, _StoredPassage] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class InMemoryStore:
 
     def __init__(self, *, analyse: Analyse = words) -> None:
         self._analyse = analyse
-        self._rooms: dict[Scope, _Room] = {}
+        self._by_scope: dict[Scope, _ScopeData] = {}
         self._lock = RLock()
         self._written = 0
         self._erasures: Counter[Scope] = Counter()
@@ -93,27 +93,27 @@ class InMemoryStore:
         tokens = [spaced(self._analyse(passage.indexed)) for passage in passages]
         with self._lock:
             self._check(scope)
-            room = self._rooms.setdefault(scope, _Room())
+            data = self._by_scope.setdefault(scope, _ScopeData())
             for passage in passages:
-                if (row := room.rows.get(passage.id)) is not None:
+                if (row := data.rows.get(passage.id)) is not None:
                     check_source(passage, row.passage.source)
             by_id = {row[0].id: row for row in zip(passages, tokens, blobs, strict=True)}
-            changed = sum(self._write(room, *row) for row in by_id.values())
-            room.pools.clear()
+            changed = sum(self._write(data, *row) for row in by_id.values())
+            data.pools.clear()
         return changed
 
-    def _write(self, room: _Room, passage: Passage, tokens: list[str], vector: bytes | None) -> bool:
-        row = room.rows.get(passage.id)
+    def _write(self, data: _ScopeData, passage: Passage, tokens: list[str], vector: bytes | None) -> bool:
+        row = data.rows.get(passage.id)
         if row is not None and row.passage == passage:
             if not row.superseded and vector in (None, row.vector):
                 return False
             vector = vector or row.vector
         self._written += 1
-        room.rows[passage.id] = _StoredPassage(row.key if row else self._written, passage, tokens, vector)
+        data.rows[passage.id] = _StoredPassage(row.key if row else self._written, passage, tokens, vector)
         return True
 
     def get(self, scope: Scope, ids: Sequence[str]) -> Sequence[Passage | None]:
-        rows = self._room(scope).rows
+        rows = self._data(scope).rows
         return [rows[key].passage if key in rows else None for key in ids]
 
     def passages(
@@ -129,9 +129,9 @@ class InMemoryStore:
 
     def remove(self, scope: Scope, ids: Sequence[str]) -> int:
         with self._lock:
-            room = self._room(scope)
-            room.pools.clear()
-            return sum(room.rows.pop(key, None) is not None for key in dict.fromkeys(ids))
+            data = self._data(scope)
+            data.pools.clear()
+            return sum(data.rows.pop(key, None) is not None for key in dict.fromkeys(ids))
 
     def switch(
         self,
@@ -152,14 +152,14 @@ class InMemoryStore:
     def supersede(self, scope: Scope, id: str, by: str, *, meta: Mapping[str, str] | None = None) -> None:
         """Mark a row as replaced by another, and add to its meta; putting it again revives it."""
         with self._lock:
-            room = self._room(scope)
-            if id not in room.rows:
+            data = self._data(scope)
+            if id not in data.rows:
                 raise InputError(f"There is no row '{id}' to supersede.", remedy="Give the id of a stored row.")
-            row = room.rows[id]
+            row = data.rows[id]
             row.superseded = True
             if meta:
                 row.passage = replace(row.passage, meta={**row.passage.meta, **meta})
-            room.pools.clear()
+            data.pools.clear()
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
         """Exact BM25."""
@@ -185,18 +185,18 @@ class InMemoryStore:
             self._check(scope)
             if request is not None and self.answered(scope, request) is not None:
                 raise kept_twice(request)
-            room = self._rooms.setdefault(scope, _Room())
+            data = self._by_scope.setdefault(scope, _ScopeData())
             written_at = stamp()
             entries = [_StoredTurn(turn if turn.said_at else replace(turn, said_at=written_at)) for turn in turns]
             for last in [one for one in entries if one.turn.speaker == "agent"][-1:]:
                 last.trace, last.request = trace, request
             if entries:
-                room.turns.setdefault(dialogue, []).extend(entries)
+                data.turns.setdefault(dialogue, []).extend(entries)
 
     def answered(self, scope: Scope, request: str) -> Answered | None:
         """The turn that is stored under a request id."""
         with self._lock:
-            for dialogue, entries in self._room(scope).turns.items():
+            for dialogue, entries in self._data(scope).turns.items():
                 for place, one in enumerate(entries):
                     if one.request == request:
                         questions = [each.turn.text for each in entries[:place] if each.turn.speaker == "user"]
@@ -204,27 +204,27 @@ class InMemoryStore:
         return None
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
-        return [entry.turn for entry in self._room(scope).turns.get(dialogue, ())]
+        return [entry.turn for entry in self._data(scope).turns.get(dialogue, ())]
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""
-        return list(self._room(scope).turns)
+        return list(self._data(scope).turns)
 
     def trace(self, scope: Scope, dialogue: str) -> Json:
         """The trace of a dialogue's last agent turn."""
-        turns = self._room(scope).turns.get(dialogue, ())
+        turns = self._data(scope).turns.get(dialogue, ())
         return next((entry.trace for entry in reversed(turns) if entry.turn.speaker == "agent"), None)
 
     def traces(self, scope: Scope, dialogue: str) -> Sequence[Json]:
         """The trace of each turn of a dialogue; None where a turn has none."""
         with self._lock:
-            return [entry.trace for entry in self._room(scope).turns.get(dialogue, ())]
+            return [entry.trace for entry in self._data(scope).turns.get(dialogue, ())]
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
         wanted, touched = needles(texts), 0
         with self._lock:
-            for entry in (entry for turns in self._room(scope).turns.values() for entry in turns):
+            for entry in (entry for turns in self._data(scope).turns.values() for entry in turns):
                 in_text, in_trace = holds(entry.turn.text, wanted), holds(entry.trace, wanted)
                 entry.turn = replace(entry.turn, text="") if in_text else entry.turn
                 entry.trace = None if in_trace else entry.trace
@@ -236,8 +236,8 @@ class InMemoryStore:
         """Delete a dialogue with its traces, or blank the turns at `places`; return the number of turns."""
         with self._lock:
             if places is None:
-                return len(self._room(scope).turns.pop(dialogue, ()))
-            entries = self._room(scope).turns.get(dialogue, [])
+                return len(self._data(scope).turns.pop(dialogue, ()))
+            entries = self._data(scope).turns.get(dialogue, [])
             blank = [entries[i] for i in set(places) if 0 <= i < len(entries)]
             for one in blank:
                 one.turn, one.trace = replace(one.turn, text=""), None
@@ -248,17 +248,17 @@ class InMemoryStore:
         check_text("A kept value", value)
         with self._lock:
             self._check(scope)
-            self._rooms.setdefault(scope, _Room()).kept[key] = value
+            self._by_scope.setdefault(scope, _ScopeData()).kept[key] = value
 
     def kept(self, scope: Scope, key: str) -> str | None:
-        return self._room(scope).kept.get(key)
+        return self._data(scope).kept.get(key)
 
     def forget(self, scope: Scope) -> int:
         """Erase a scope; return the number of passages, turns and key-value pairs erased."""
         with self._lock:
-            room = self._rooms.pop(scope, _Room())
+            data = self._by_scope.pop(scope, _ScopeData())
             self._count_erasure(scope)
-        return len(room.rows) + sum(map(len, room.turns.values())) + len(room.kept)
+        return len(data.rows) + sum(map(len, data.turns.values())) + len(data.kept)
 
     def close(self) -> None:
         """Does nothing: there are no files or connections to close."""
@@ -272,12 +272,12 @@ class InMemoryStore:
         self._erasures[scope] += 1
         moved(scope, self._erasures[scope])
 
-    def _room(self, scope: Scope) -> _Room:
-        return self._rooms.get(scope) or _Room()
+    def _data(self, scope: Scope) -> _ScopeData:
+        return self._by_scope.get(scope) or _ScopeData()
 
     def _of(self, scope: Scope, source: SourceName, *, superseded: bool = False) -> list[_StoredPassage]:
         with self._lock:
-            rows = self._room(scope).rows.values()
+            rows = self._data(scope).rows.values()
             return [row for row in rows if row.passage.source == source and row.superseded == superseded]
 
     def _words(self, scope: Scope, source: SourceName) -> WordPool:
@@ -285,7 +285,7 @@ class InMemoryStore:
         from dragoman.stores.pool import WordPool
 
         with self._lock:
-            pools = self._room(scope).pools
+            pools = self._data(scope).pools
             if ("words", source) not in pools:
                 rows = self._of(scope, source)
                 entries = [(row.key, row.passage.id, row.passage.parent) for row in rows]
@@ -297,7 +297,7 @@ class InMemoryStore:
         from dragoman.stores.pool import VectorPool
 
         with self._lock:
-            pools = self._room(scope).pools
+            pools = self._data(scope).pools
             if ("vectors", source) not in pools:
                 rows = self._of(scope, source)
                 vector_rows = [(row, row.vector) for row in rows if row.vector is not None]
@@ -308,9 +308,9 @@ class InMemoryStore:
 
     def _hits(self, query: Query, pool: WordPool | VectorPool) -> list[Hit]:
         with self._lock:
-            room = self._room(query.scope)
+            data = self._data(query.scope)
             scored = pool.search(query)
-            by_key = room.pools.get(_BY_KEY)
+            by_key = data.pools.get(_BY_KEY)
             if by_key is None:
-                by_key = room.pools[_BY_KEY] = {row.key: row.passage for row in room.rows.values()}
+                by_key = data.pools[_BY_KEY] = {row.key: row.passage for row in data.rows.values()}
         return [Hit(by_key[key], score) for key, score in scored if key in by_key]

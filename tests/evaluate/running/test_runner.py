@@ -279,9 +279,9 @@ def test_systems_that_are_done_are_run_again_in_the_batch_of_the_stop_alone(monk
     asked = []
     answer = batch_worker.SystemGroup.answer
 
-    def counted(lane: batch_worker.SystemGroup, spec: SystemSpec, examples: list[Example]) -> list[Outcome]:
+    def counted(group: batch_worker.SystemGroup, spec: SystemSpec, examples: list[Example]) -> list[Outcome]:
         asked.append(spec.name)
-        return answer(lane, spec, examples)
+        return answer(group, spec, examples)
 
     monkeypatch.setattr(batch_worker.SystemGroup, "answer", counted)
     run([system("a", retriever=SPARSE), system("b", retriever=SPARSE, k=1)], rows=kept, batch=4)
@@ -319,7 +319,7 @@ def test_candidates_are_put_once_a_scope_and_forgotten_when_there_are_many(monke
 
     def watched(self: InMemoryStore, scope: Scope, passages: Sequence[Passage], vectors: Any = None) -> int:
         put.append(scope.user)
-        most.append(len(self._rooms))
+        most.append(len(self._by_scope))
         return original(self, scope, passages, vectors)
 
     monkeypatch.setattr(InMemoryStore, "put", watched)

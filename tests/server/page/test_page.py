@@ -294,7 +294,7 @@ def test_a_server_with_keys_asks_for_one_once(page_session, agents, tmp_path_fac
     key, text = create(ledger, "ana's", user="ana")
     command = [sys.executable, "-m", "dragoman", "serve", str(agents / "robin"), "--port", "0"]
     with started([*command, "--keys", str(home / "server.db")], home) as (url, _):
-        page = page_session(at=url, wait=".entrance")
+        page = page_session(at=url, wait=".login")
         field = page.get_by_label("Key", exact=True)
         field.fill("dk_wrong")
         field.press("Enter")
@@ -303,7 +303,7 @@ def test_a_server_with_keys_asks_for_one_once(page_session, agents, tmp_path_fac
         field.fill(text)
         field.press("Enter")
         expect(page.locator(".welcome")).to_be_visible()
-        page_session(at=url, wait=".entrance", storage_state={"cookies": planted, "origins": []}).close()
+        page_session(at=url, wait=".login", storage_state={"cookies": planted, "origins": []}).close()
         assert text not in page.content()
         assert all(text not in cookie["value"] for cookie in page.context.cookies())
         page.reload()
@@ -311,7 +311,7 @@ def test_a_server_with_keys_asks_for_one_once(page_session, agents, tmp_path_fac
         expect(page.get_by_role("tab", name="Runs")).to_have_count(0)
         ledger.revoke(key.id, 1.0)
         page.reload()
-        expect(page.locator(".entrance")).to_be_visible()
+        expect(page.locator(".login")).to_be_visible()
         page.close()
     ledger.close()
     assert not [file for file in home.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]

@@ -90,7 +90,7 @@ class Setup:
 
     name: str
     seed: int
-    lanes: tuple[tuple[Mapping[str, Any], Carried, tuple[SystemSpec, ...]], ...]
+    groups: tuple[tuple[Mapping[str, Any], Carried, tuple[SystemSpec, ...]], ...]
 
 
 class SystemGroup:
@@ -202,27 +202,27 @@ class SystemGroup:
 class BatchWorker:
     """Answers one batch after another with all groups of systems."""
 
-    def __init__(self, name: str, lanes: Sequence[SystemGroup]) -> None:
+    def __init__(self, name: str, groups: Sequence[SystemGroup]) -> None:
         self._name = name
-        self._lanes = lanes
+        self._groups = groups
 
     def answer(self, batch: TurnBatch, tell: Tell) -> Iterator[BatchOutcomes]:
         """The outcomes of a batch, system by system; `tell` is called with the name of the running one."""
-        for lane, examples, names in zip(self._lanes, batch.chunks, batch.systems, strict=True):
+        for group, examples, names in zip(self._groups, batch.chunks, batch.systems, strict=True):
             if not names:
                 continue
-            lane.take(examples)
-            for system in lane.systems:
+            group.take(examples)
+            for system in group.systems:
                 if system.name in names:
                     tell(system.name)
-                    yield BatchOutcomes(system.name, batch.start, self._outcomes(lane, system, examples))
-            lane.leave()
+                    yield BatchOutcomes(system.name, batch.start, self._outcomes(group, system, examples))
+            group.leave()
 
-    def _outcomes(self, lane: SystemGroup, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
+    def _outcomes(self, group: SystemGroup, system: SystemSpec, examples: Sequence[Example]) -> list[Outcome]:
         try:
-            return lane.answer(system, examples)
+            return group.answer(system, examples)
         except Exception as error:
-            failing = lane.failing(system, examples) or (examples[0], error)
+            failing = group.failing(system, examples) or (examples[0], error)
             raise self._explained(system, *failing) from error
 
     def _explained(self, system: SystemSpec, example: Example, error: Exception) -> RunError:
@@ -247,8 +247,8 @@ class BatchWorker:
 def open_worker(setup: Setup) -> Iterator[Work[TurnBatch, BatchOutcomes]]:
     """A worker with models of its own, in another process."""
     with Models() as models:
-        lanes = [SystemGroup(view, seen, systems, models, setup.seed) for view, seen, systems in setup.lanes]
-        yield BatchWorker(setup.name, lanes).answer
+        groups = [SystemGroup(view, seen, systems, models, setup.seed) for view, seen, systems in setup.groups]
+        yield BatchWorker(setup.name, groups).answer
 
 
 def _distinct(contexts: Sequence[Context]) -> list[Context]:

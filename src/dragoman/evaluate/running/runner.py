@@ -100,13 +100,13 @@ class _TableRun:
         self._progress = progress
         self._done: dict[str, int] = {}
         self._everything = 0
-        self._lanes: list[SystemGroup] = []
+        self._groups: list[SystemGroup] = []
         for system in systems:
-            lane = next((lane for lane in self._lanes if lane.view == system.view), None)
-            if lane is None:
+            group = next((group for group in self._groups if group.view == system.view), None)
+            if group is None:
                 mine = [other for other in systems if other.view == system.view]
                 seen = views(system.view) if system.view else block
-                self._lanes.append(SystemGroup(system.view, seen, mine, models, seed))
+                self._groups.append(SystemGroup(system.view, seen, mine, models, seed))
 
     def run(self, workers: Workers) -> None:
         total = self._block.count()
@@ -128,19 +128,19 @@ class _TableRun:
 
     def _job(self, workers: Workers) -> ShardJob[TurnBatch, BatchOutcomes]:
         if workers.here:
-            return ShardJob(self._name, lambda: nullcontext(BatchWorker(self._name, self._lanes).answer))
-        lanes = tuple((lane.view, lane.carried(), tuple(lane.systems)) for lane in self._lanes)
-        return ShardJob(self._name, partial(open_worker, Setup(self._name, self._seed, lanes)))
+            return ShardJob(self._name, lambda: nullcontext(BatchWorker(self._name, self._groups).answer))
+        groups = tuple((group.view, group.carried(), tuple(group.systems)) for group in self._groups)
+        return ShardJob(self._name, partial(open_worker, Setup(self._name, self._seed, groups)))
 
     def _shards(self, collect: Callable[[], None]) -> Iterator[Shard[TurnBatch]]:
         """The batches that at least one system has not answered."""
         begun = dict(self._done)
         start = stopped = min(begun.values()) // self._batch * self._batch
-        streams = [lane.batches(self._batch, start) for lane in self._lanes]
+        streams = [group.batches(self._batch, start) for group in self._groups]
         for chunks in zip_longest(*streams, fillvalue=()):
             self._same(chunks)
             end = start + len(chunks[0])
-            names = tuple(_due(lane, begun, end, again=start == stopped) for lane in self._lanes)
+            names = tuple(_due(group, begun, end, again=start == stopped) for group in self._groups)
             if any(names):
                 yield Shard(
                     f"{self._name}, turns {start + 1}-{end}", TurnBatch(start, tuple(map(tuple, chunks)), names)
@@ -163,20 +163,20 @@ class _TableRun:
     def _same(self, chunks: Sequence[Sequence[Example]]) -> None:
         """Refuse a view that has other turns than the set."""
         first = [example.id for example in chunks[0]]
-        for lane, examples in zip(self._lanes, chunks, strict=True):
+        for group, examples in zip(self._groups, chunks, strict=True):
             pairs = zip(examples, first, strict=False)
             strange = next((example.id for example, stored_id in pairs if example.id != stored_id), None)
             if strange is not None or len(examples) != len(first):
                 raise InputError(
-                    f"The view {lane.view} of '{self._name}' has other turns than the set itself: '{strange or ''}'.",
+                    f"The view {group.view} of '{self._name}' has other turns than the set itself: '{strange or ''}'.",
                     remedy="A view changes how turns read, not which there are.",
                 )
 
 
-def _due(lane: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
+def _due(group: SystemGroup, begun: Mapping[str, int], end: int, *, again: bool) -> tuple[str, ...]:
     """The systems of a group that have not answered a batch; after an interruption (`again`), also those before them,
     so that the memo is shared as in an uninterrupted run."""
-    names = [system.name for system in lane.systems]
+    names = [system.name for system in group.systems]
     waiting = [name for name in names if begun[name] < end]
     if not waiting or not again:
         return tuple(waiting)

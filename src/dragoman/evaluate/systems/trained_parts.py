@@ -1,7 +1,7 @@
 """Trained parts that an experiment declares: their identity, their folders, and what to do where one is missing.
 
 A part goes by its recipe, what is changed in it, and the bytes of its data: experiments that declare the same share one
-folder, and another recipe or other data is another folder. Who trains is given from outside: this room learns nothing.
+folder, and another recipe or other data is another folder. The caller passes the trainer: nothing is trained here.
 """
 
 from __future__ import annotations

@@ -142,9 +142,9 @@ class Stock:
 class SharedStock(Stock):
     """Storage use known to all servers: files in this server's folders and in those of others."""
 
-    def __init__(self, room: StorageUsage) -> None:
+    def __init__(self, usage: StorageUsage) -> None:
         super().__init__()
-        self._room = room
+        self._usage = usage
 
     def add(self, folder: Path, more: Amount) -> None:
         super().add(folder, more)
@@ -165,7 +165,7 @@ class SharedStock(Stock):
 
     def check_here(self, folder: Path) -> None:
         tenant = folder.parent
-        if self._room.is_elsewhere(place_id(tenant.parent), tenant.name, folder.name):
+        if self._usage.is_elsewhere(place_id(tenant.parent), tenant.name, folder.name):
             raise elsewhere()
 
     def recount(self, folder: Path) -> None:
@@ -176,12 +176,12 @@ class SharedStock(Stock):
     def _counted(self, tenant: Path) -> dict[str, Amount]:
         amounts = super()._counted(tenant)
         held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
-        self._room.count(place_id(tenant.parent), tenant.name, held)
+        self._usage.count(place_id(tenant.parent), tenant.name, held)
         return amounts
 
     def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
         tenant = folder.parent
-        return self._room.claim(place_id(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
+        return self._usage.claim(place_id(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
 
 
 @dataclass(slots=True)

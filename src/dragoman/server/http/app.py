@@ -72,8 +72,8 @@ def make_app(
     for router in (turns.swift, openai.swift, ollama.swift):
         app.include_router(router)
     app.include_router(files.uploading)
-    for room in (openai, ollama, turns, sources, files, vector_stores, memory, dialogues, runs, status):
-        app.include_router(room.router)
+    for routes in (openai, ollama, turns, sources, files, vector_stores, memory, dialogues, runs, status):
+        app.include_router(routes.router)
     tools: Any = HttpTools(service)  # an ASGI application, which a route may be
     app.add_route(MCP_PATH, tools, methods=["POST"], include_in_schema=False)
     _handle_errors(app)

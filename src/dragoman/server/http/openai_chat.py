@@ -296,7 +296,7 @@ def _text(message: ChatMessage) -> str:
 
 
 def _instructions(request: ChatRequest) -> str:
-    """The system and developer messages: wishes for the wording, which change neither sources nor identity."""
+    """The system and developer messages: instructions for the wording, which change neither sources nor identity."""
     parts = [_text(message) for message in request.messages if message.role in ("system", "developer")]
     text = "\n".join(part.strip() for part in parts if part.strip())
     if len(text) > _LONGEST_INSTRUCTIONS:

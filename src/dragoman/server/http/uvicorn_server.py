@@ -195,16 +195,16 @@ def serve(
     server.drain, server.leaving = drain, leaving
 
     async def run() -> None:
-        telling = asyncio.create_task(_tell(server, started))
+        announcement = asyncio.create_task(_announce(server, started))
         await server.serve(sockets=[listening])
-        telling.cancel()
+        announcement.cancel()
 
     runner: Any = asyncio.Runner(loop_factory=_loop_factory())
     with runner:
         runner.run(run())
 
 
-async def _tell(server: Server, started: Callable[[], None]) -> None:
+async def _announce(server: Server, started: Callable[[], None]) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
     started()

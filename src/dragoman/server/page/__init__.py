@@ -22,8 +22,8 @@ from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
 from dragoman.server.http.views import dumps
-from dragoman.server.page.entrance import COOKIE, Entrance, token_of
 from dragoman.server.page.live_turns import LiveTurns
+from dragoman.server.page.login import COOKIE, LoginMiddleware, token_of
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
 from dragoman.server.page.texts import WORDS_COOKIE, Language, language_of
@@ -119,7 +119,7 @@ def add_page(app: FastAPI) -> None:
         crowded=lambda headers: open_pages.is_full(keys.of(token_of(headers))),
         receiving=partial(_receiving, service, keys),
     )
-    app.add_middleware(Entrance, service=service, keys=keys, path=PATH)
+    app.add_middleware(LoginMiddleware, service=service, keys=keys, path=PATH)
     ui.run_with(
         app,
         mount_path=PATH,
@@ -177,15 +177,15 @@ async def _open(
     look: Look = next((name for name in LOOKS if name == request.cookies.get(LOOK_COOKIE)), "auto")
     try:
         caller = await page_session.caller()
-    except DragomanError:  # revoked since the entrance let it through
+    except DragomanError:  # revoked since the sign-in let it through
         ui.navigate.to("/leave")
         return
     has_runs = caller.admin and bool(await page_session.listed_runs())
-    room = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
-    room.build()
-    client.on_delete(room.chat.close)
+    layout = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
+    layout.build()
+    client.on_delete(layout.chat.close)
     await client.connected()  # only for browsers that stay is anything looked up
-    await room.fill(dialogue)
+    await layout.fill(dialogue)
 
 
 def _nowhere(request: Request, _: Exception) -> Response:

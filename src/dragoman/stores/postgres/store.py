@@ -129,7 +129,7 @@ class PostgresStore(TableStore):
         return PostgresDialogueEnds(self._database)
 
     @cached_property
-    def room(self) -> PostgresStorageUsage:
+    def usage(self) -> PostgresStorageUsage:
         """Usage of upload folders, shared by all processes of this store."""
         from dragoman.stores.postgres.upload_usage import PostgresStorageUsage
 

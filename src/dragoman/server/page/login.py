@@ -30,19 +30,19 @@ _POLICY = (
 _PAGE = """<!doctype html><html lang="{tag}"><head><meta charset="utf-8"><title>Dragoman</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">
 <style>:root {{ color-scheme: light dark; --accent: #0f766e }} body {{ font: 15px/1.6 system-ui, "Noto Sans CJK SC",
-sans-serif; margin: 0 }} .entrance {{ min-height: 100vh; display: grid; place-items: center; padding: 20px;
+sans-serif; margin: 0 }} .login {{ min-height: 100vh; display: grid; place-items: center; padding: 20px;
 box-sizing: border-box }} form {{ max-width: 430px; display: flex; flex-direction: column; gap: 14px; padding: 30px;
 border: 1px solid #8884; border-radius: 12px }} h1 {{ font-size: 1.3em; margin: 0 }} p {{ margin: 0; opacity: .8 }}
 label {{ display: flex; flex-direction: column; gap: 4px }} input, button {{ font: inherit; padding: 8px 12px;
 border-radius: 9px; border: 1px solid #8888 }} button {{ align-self: flex-start; background: var(--accent);
 color: #fff; border-color: var(--accent); cursor: pointer }} .wrong {{ color: #dc2626; opacity: 1 }}
-.wrong:empty {{ display: none }}</style></head><body><main class="entrance">
+.wrong:empty {{ display: none }}</style></head><body><main class="login">
 <form method="post" action="{action}"><h1>{title}</h1><p>{about}</p>
 <label>{field}<input name="key" type="password" autocomplete="off" autofocus required></label>
 <p class="wrong" role="alert">{wrong}</p><button type="submit">{enter}</button></form></main></body></html>"""
 
 
-class Entrance:
+class LoginMiddleware:
     """ASGI middleware that lets signed-in browsers through to the page, and shows the sign-in form to others."""
 
     def __init__(self, app: App, *, service: Service, keys: Keys, path: str) -> None:
@@ -127,8 +127,8 @@ class Entrance:
 
 def token_of(headers: Mapping[bytes, bytes]) -> str:
     """The token of a signed-in browser, or an empty text."""
-    found = _cookies(headers).get(COOKIE)
-    return "" if found is None else found.value
+    cookie = _cookies(headers).get(COOKIE)
+    return "" if cookie is None else cookie.value
 
 
 def login_page(language: Language, *, action: str, wrong: str = "") -> bytes:
