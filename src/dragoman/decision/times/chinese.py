@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from datetime import date, datetime, timedelta
-from typing import TypeAlias
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
 
 from dragoman.decision.moments import Day, clocks, days
 from dragoman.decision.numerals import normalise
-from dragoman.decision.times.english_rules import likely_hour
+from dragoman.decision.times.grammar import (
+    Match,
+    Rule,
+    between_now_and,
+    calendar_period,
+    clock_today,
+    likely_hour,
+    longest_by_rules,
+    longest_first,
+    nearest_season,
+    plain_weekday,
+    range_from,
+    this_minute,
+)
 from dragoman.decision.times.spans import (
     LocalSpan,
     Tense,
@@ -17,22 +30,13 @@ from dragoman.decision.times.spans import (
     add_months,
     day_span,
     edge,
-    is_apart,
-    minute_span,
-    month_span,
     named_day,
-    nearest,
     quarter_span,
     season_span,
     shifted,
-    week_span,
-    weekend_span,
     whole_year,
     year_span,
 )
-
-Match: TypeAlias = tuple[LocalSpan, int]
-_Rule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
 
 _DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"两": 2, "日": 7, "天": 7}
 _NUMERAL = "[一二两三四五六七八九十]{1,3}"
@@ -42,6 +46,9 @@ _DAY = "(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"
 _WAY = "(?P<way>上上个?|下下个?|上一?个?|下一?个?|这一?个?|本|这)"
 _UNIT = "(?P<unit>分钟|小时|钟头|天|日|周|星期|礼拜|月|年)"
 _UNITS = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "年": "year"}
+_PERIODS = {
+    "周末": "weekend", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "季度": "quarter", "年": "year",
+}  # fmt: skip
 _YEARS = {"今年": 0, "本年": 0, "去年": -1, "前年": -2, "大前年": -3, "明年": 1, "来年": 1, "后年": 2, "大后年": 3}
 _DAYS = {
     "今天": 0,
@@ -60,7 +67,7 @@ _PARTS = {
     "早上": "morning", "早晨": "morning", "上午": "morning", "早": "morning", "中午": "noon", "下午": "afternoon",
     "傍晚": "evening", "晚上": "evening", "晚": "evening", "夜里": "night",
 }  # fmt: skip
-_PART = f"(?P<part>{'|'.join(sorted(_PARTS, key=len, reverse=True))})"
+_PART = f"(?P<part>{longest_first(_PARTS)})"
 _SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
 _HOLIDAYS = {
     "元旦": (1, 1),
@@ -133,26 +140,13 @@ def _from(text: str, place: int, now: datetime) -> Match | None:
     to = _TO.match(text, first[1])
     second = _expression(text, to.end(), now, "near") if to else None
     if second is not None and to is not None and text[first[1] :][:3] != "到现在":
-        if is_apart(first[0], second[0]):
-            assert first[0].start is not None
-            later = first[0].start.replace(tzinfo=now.tzinfo)
-            second = _expression(text, to.end(), later, "future") or second
-        return LocalSpan(first[0].start, second[0].end), second[1]
+        return range_from(first[0], second, partial(_expression, text, to.end()), now)
     suffix = _SINCE_AFTER.match(text, first[1])
     return first[0].since(), suffix.end() if suffix else first[1]
 
 
 def _expression(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
-    best = _date(text, place, now, tense)
-    for pattern, rule in _RULES:
-        found = pattern.match(text, place)
-        if found is not None and (best is None or found.end() > best[1]):
-            try:
-                span = rule(found, now, tense)
-            except (ValueError, OverflowError):  # a year or a day that no calendar has
-                span = None
-            if span is not None:
-                best = span, found.end()
+    best = longest_by_rules(_RULES, text, place, now, tense, best=_date(text, place, now, tense))
     return best if best is None else _with_clock(text, best)
 
 
@@ -171,7 +165,7 @@ def _date(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
     return None if span is None else (span, first + at.end)
 
 
-_YEAR_WORD = "|".join(sorted(_YEARS, key=len, reverse=True))
+_YEAR_WORD = longest_first(_YEARS)
 _YEAR_BEFORE = re.compile(rf"(?:(?P<word>{_YEAR_WORD})的?|(?P<digits>\d\d)年)(?=\d)")
 
 
@@ -219,15 +213,9 @@ def _ago(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
 
 
 def _stretch(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    sign = -1 if found["back"] else 1
-    other = _moved(found, now, sign)
-    here = now.replace(tzinfo=None, second=0, microsecond=0)
-    if other is None or other.start is None:
-        return None
-    edge_ = (
-        other.start if found["unit"] in ("分钟", "小时", "钟头") else datetime.combine(other.start.date(), here.time())
-    )
-    return LocalSpan(edge_, here) if sign < 0 else LocalSpan(here, edge_)
+    back = bool(found["back"])
+    other = _moved(found, now, -1 if back else 1)
+    return between_now_and(other, now, back=back, to_the_minute=found["unit"] in ("分钟", "小时", "钟头"))
 
 
 def _day(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
@@ -242,36 +230,16 @@ def _short_clock(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan
     return day_span(now.date() + timedelta(_SHORT[found["short"]])).at(read[0][0].minutes) if read else None
 
 
-def _now(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return minute_span(now.replace(tzinfo=None))
-
-
 def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     today, wanted = now.date(), _DIGITS[found["day"]] - 1
     if found["way"]:
         return day_span(today - timedelta(today.weekday()) + timedelta(7 * _shift(found["way"]) + wanted))
-    if tense == "past":
-        return day_span(today - timedelta((today.weekday() - wanted) % 7 or 7))
-    return day_span(today + timedelta((wanted - today.weekday()) % 7))
+    return plain_weekday(wanted, today, tense)
 
 
-def _whole(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _whole(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan:
     """上周, 本月, 下个季度, 这周末."""
-    return _of_unit(found["unit"], _shift(found["way"] or ""), now.date())
-
-
-def _of_unit(unit: str, way: int, today: date) -> LocalSpan | None:
-    if unit == "周末":
-        return weekend_span(today, way)
-    if unit in ("周", "星期", "礼拜"):
-        return week_span(today, way)
-    if unit == "月":
-        first = add_months(today.replace(day=1), way)
-        return month_span(first.year, first.month)
-    if unit == "季度":
-        first = add_months(today.replace(day=1), 3 * way)
-        return quarter_span(first.year, (first.month + 2) // 3)
-    return year_span(today.year + way)
+    return calendar_period(_PERIODS[found["unit"]], _shift(found["way"] or ""), now.date())
 
 
 def _year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
@@ -299,13 +267,11 @@ def _half_year(year: int, half: str) -> LocalSpan:
 
 
 def _season(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    spans = [season_span(_SEASONS[found["season"]], year) for year in range(now.year - 2, now.year + 3)]
-    return nearest(spans, now.date(), tense)
+    return nearest_season(_SEASONS[found["season"]], now.date(), tense)
 
 
 def _edge(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    whole = _of_unit(found["unit"], _shift(found["way"] or ""), now.date())
-    return None if whole is None else edge(whole, "start" if found["side"] == "初" else "end")
+    return edge(_whole(found, now, tense), "start" if found["side"] == "初" else "end")
 
 
 def _month_edge(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
@@ -330,12 +296,7 @@ def _holiday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     return named_day(Day(month, day, year), now.date(), tense)
 
 
-def _clock_today(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    read = clocks(found[0])
-    return day_span(now.date()).at(likely_hour(read[0][0].minutes, ambiguous=read[0][0].ambiguous)) if read else None
-
-
-_RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
+_RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (rf"(?:(?P<count>\d{{1,4}})个?)?(?P<half>半)?个?{_UNIT}(?P<half2>半)?(?P<way>之前|以前|前|之后|以后|后)", _ago),
@@ -345,12 +306,12 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
         ),
         (rf"(?P<count>\d{{1,4}})个?(?P<half>半)?{_UNIT}(?P<back>(?!))?(?:之内|以内|内)", _stretch),
         (
-            rf"(?P<word>{'|'.join(sorted(_DAYS, key=len, reverse=True))})"
+            rf"(?P<word>{longest_first(_DAYS)})"
             "|(?P<short>[今昨明当])(?P<part>晚上|早上|晚|早)",
             _day,
         ),
         (r"(?P<short>[今昨明当])(?P<part>晚|早)上?(?P<clock>\d{1,2}[点时](?:\d{1,2}分?|半)?)", _short_clock),
-        (r"现在|刚才|刚刚|此刻|目前", _now),
+        (r"现在|刚才|刚刚|此刻|目前", this_minute),
         (rf"{_WAY}?{_DAY}", _weekday),
         (rf"{_WAY}(?P<unit>周末|周|星期|礼拜|月|季度|年)(?![一二三四五六日天初末底])", _whole),
         (r"(?P<way>)(?P<unit>周末)", _whole),
@@ -368,7 +329,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
             _day_of_month,
         ),
         (r"(?:上世纪|20世纪)?(?P<decade>\d0|[一二三四五六七八九]十)年代", _decade),
-        (rf"(?:(?P<word>{_YEAR_WORD})的?)?(?P<name>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _holiday),
-        (r"(?:凌晨|早上|上午|中午|下午|傍晚|晚上)?\d{1,2}[点时](?!间|候)(?:\d{1,2}分?|半)?", _clock_today),
+        (rf"(?:(?P<word>{_YEAR_WORD})的?)?(?P<name>{longest_first(_HOLIDAYS)})", _holiday),
+        (r"(?:凌晨|早上|上午|中午|下午|傍晚|晚上)?\d{1,2}[点时](?!间|候)(?:\d{1,2}分?|半)?", clock_today),
     )
 )  # fmt: skip

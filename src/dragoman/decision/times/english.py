@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TypeAlias
+from functools import partial
 
 from dragoman.decision.moments import Day, clocks, days
 from dragoman.decision.numerals import normalise
-from dragoman.decision.times.english_rules import DAY, PART, RULES, likely_hour
-from dragoman.decision.times.spans import LocalSpan, Tense, is_apart, named_day, whole_year
-
-Match: TypeAlias = tuple[LocalSpan, int]
+from dragoman.decision.times.english_rules import DAY, PART, RULES
+from dragoman.decision.times.grammar import Match, likely_hour, longest_by_rules, range_from
+from dragoman.decision.times.spans import Tense, named_day, whole_year
 
 _ORDINALS = dict(
     zip(
@@ -98,12 +97,7 @@ def _from(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
     to = _TO.match(text, first[1])
     second = _expression(text, to.end(), now, tense) if to else None
     if second is not None and to is not None:
-        if is_apart(first[0], second[0]):
-            # "from Monday to Friday", said on a Wednesday: the Friday after that Monday
-            assert first[0].start is not None
-            later = first[0].start.replace(tzinfo=now.tzinfo)
-            second = _expression(text, to.end(), later, "future") or second
-        return LocalSpan(first[0].start, second[0].end), second[1]
+        return range_from(first[0], second, partial(_expression, text, to.end()), now)
     onwards = _ONWARDS.match(text, first[1])
     return first[0].since(), onwards.end() if onwards else first[1]
 
@@ -115,16 +109,7 @@ def _longest(*matches: Match | None) -> Match | None:
 
 def _expression(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
     """The longest expression without a prefix; a day may have a part or a time after it."""
-    best: Match | None = _date(text, place, now, tense)
-    for pattern, rule in RULES:
-        found = pattern.match(text, place)
-        if found is not None and (best is None or found.end() > best[1]):
-            try:
-                span = rule(found, now, tense)
-            except (ValueError, OverflowError):  # a year or a day that no calendar has
-                span = None
-            if span is not None:
-                best = span, found.end()
+    best = longest_by_rules(RULES, text, place, now, tense, best=_date(text, place, now, tense))
     return best if best is None else _with_clock(text, best, now)
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from typing import TypeAlias
 
-from dragoman.decision.moments import DAY_NAMES, Day, clocks
+from dragoman.decision.moments import DAY_NAMES, Day
+from dragoman.decision.times.grammar import (
+    Rule,
+    between_now_and,
+    calendar_period,
+    clock_today,
+    longest_first,
+    nearest_season,
+    plain_weekday,
+    this_minute,
+)
 from dragoman.decision.times.spans import (
     LocalSpan,
     Tense,
@@ -16,20 +24,14 @@ from dragoman.decision.times.spans import (
     day_span,
     edge,
     midnight,
-    minute_span,
     month_span,
     named_day,
     nearest,
-    quarter_span,
     season_span,
     shifted,
-    week_span,
-    weekend_span,
     whole_year,
     year_span,
 )
-
-Rule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
 
 _UNIT = r"(?P<unit>minute|min|hour|day|week|fortnight|month|quarter|year|decade)s?"
 _COUNT = r"(?P<count>\d{1,4}|an?|half (?:an?|1))"
@@ -45,11 +47,6 @@ _AHEAD = r"(?:next|coming|this coming|following)"
 _PERIOD = r"(?P<period>week|weekend|month|quarter|year|spring|summer|autumn|fall|winter)"
 _NOT_DAY = re.compile(r"(?:sun|sat|mon|wed|mar|may|second|min)\b(?!\.)")
 """Short forms that are words of their own: the sun, he sat, to mar."""
-
-
-def likely_hour(minutes: int, *, ambiguous: bool) -> int:
-    """Minutes of the day; an hour of either half is the afternoon's up to six, the morning's from seven on."""
-    return minutes + 720 if ambiguous and 60 <= minutes < 420 else minutes
 
 
 def _weekday_of(name: str) -> int:
@@ -80,23 +77,15 @@ def _ahead(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | Non
 
 def _stretch(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """Some units before or after now: "the last 3 days", "within 2 weeks"."""
-    sign = -1 if found["back"] else 1
-    other = _moved(found["count"], found["unit"], now, sign)
-    here = now.replace(tzinfo=None, second=0, microsecond=0)
-    assert other.start is not None
-    if found["unit"] not in ("minute", "min", "hour"):
-        other = LocalSpan(datetime.combine(other.start.date(), here.time()), None)
-    return LocalSpan(other.start, here) if sign < 0 else LocalSpan(here, other.start)
+    back = bool(found["back"])
+    other = _moved(found["count"], found["unit"], now, -1 if back else 1)
+    return between_now_and(other, now, back=back, to_the_minute=found["unit"] in ("minute", "min", "hour"))
 
 
 def _today(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     word = found["word"]
     shift = {"today": 0, "yesterday": -1, "tomorrow": 1}.get(word, -2 if "before" in word else 2)
     return day_span(now.date() + timedelta(shift))
-
-
-def _now(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return minute_span(now.replace(tzinfo=None))
 
 
 def _period(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
@@ -110,16 +99,8 @@ def _twice(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | Non
 
 
 def _shifted_period(period: str, way: int, today: date) -> LocalSpan | None:
-    if period in ("week", "weekend"):
-        return (week_span if period == "week" else weekend_span)(today, way)
-    if period == "month":
-        first = add_months(today.replace(day=1), way)
-        return month_span(first.year, first.month)
-    if period == "quarter":
-        first = add_months(today.replace(day=1), 3 * way)
-        return quarter_span(first.year, (first.month + 2) // 3)
-    if period == "year":
-        return year_span(today.year + way)
+    if period in ("week", "weekend", "month", "quarter", "year"):
+        return calendar_period(period, way, today)
     return _season(period, way, today)
 
 
@@ -137,9 +118,7 @@ def _season(name: str, way: int, today: date) -> LocalSpan | None:
 def _season_of_year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     if found["year"]:
         return season_span(found["period"], int(found["year"]))
-    return nearest(
-        [season_span(found["period"], year) for year in range(now.year - 2, now.year + 3)], now.date(), tense
-    )
+    return nearest_season(found["period"], now.date(), tense)
 
 
 def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
@@ -149,10 +128,7 @@ def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     if way is None:
         if _NOT_DAY.fullmatch(found[0]):
             return None
-        back = (today.weekday() - wanted) % 7 or (7 if tense == "past" else 0)
-        return day_span(
-            today - timedelta(back) if tense == "past" else today + timedelta((wanted - today.weekday()) % 7)
-        )
+        return plain_weekday(wanted, today, tense)
     monday = today - timedelta(today.weekday())
     if way == "this":
         return day_span(monday + timedelta(wanted))
@@ -240,11 +216,6 @@ def _holiday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     return named_day(Day(month, day, year or (today.year if shift == 0 else 0)), today, tense)
 
 
-def _clock_today(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    read = clocks(found[0])
-    return day_span(now.date()).at(likely_hour(read[0][0].minutes, ambiguous=read[0][0].ambiguous)) if read else None
-
-
 def _tonight(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     if found["part"] is None:
         return day_span(now.date()).part("evening")
@@ -282,7 +253,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
         (rf"(?:in |over |for )?(?:the )?(?:(?P<back>{_BACK})|{_AHEAD}) (?P<count>\d{{1,4}}) {_UNIT}\b", _stretch),
         (rf"within (?:the next |the coming )?(?P<back>last )?{_COUNT} {_UNIT}\b", _stretch),
         (r"(?P<word>today|yesterday|tomorrow|(?:the )?day (?:before yesterday|after tomorrow))\b", _today),
-        (r"(?:(?:right |just )?now|at the moment|at present)\b", _now),
+        (r"(?:(?:right |just )?now|at the moment|at present)\b", this_minute),
         (rf"tonight\b|(?P<way>last|this) {PART}\b", _tonight),
         (rf"(?:(?P<back>{_BACK})|(?P<ahead>{_AHEAD})|this) {_PERIOD}\b", _period),
         (r"(?:the )?(?P<period>week|weekend|month|year) (?P<way>before last|after next)\b", _twice),
@@ -311,13 +282,13 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
             _edge,
         ),
         (
-            rf"(?:(?P<way>last|this|next) )?(?P<name>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})\b"
+            rf"(?:(?P<way>last|this|next) )?(?P<name>{longest_first(_HOLIDAYS)})\b"
             r"(?: (?P<year>(?:19|20)\d\d)\b)?",
             _holiday,
         ),
         (
             r"(?:at )?(?:\d{1,2}[:.][0-5]\d(?: ?[ap]\.?m\b)?|\d{1,2} ?[ap]\.?m\b|noon\b|midnight\b|midday\b)",
-            _clock_today,
+            clock_today,
         ),
     )
 )
