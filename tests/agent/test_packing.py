@@ -45,6 +45,17 @@ def relisted(members):
     members["pack.json"] = json.dumps({"format": 1, "name": "x", "files": files}).encode()
 
 
+def packed_with(table, folder, tmp_path):
+    """A packed agent whose configuration somebody extended by a table afterwards."""
+
+    def change(members):
+        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
+        relisted(members)
+
+    pack(folder, tmp_path / "a.dragoman")
+    return altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change)
+
+
 def test_a_packed_agent_holds_its_files_and_no_state(folder, tmp_path, own_home):
     file = tmp_path / "pier.dragoman"
     assert pack(folder, file) == 2
@@ -90,14 +101,9 @@ def test_programs_are_not_packed(folder, tmp_path):
     ],
 )
 def test_agents_that_start_programs_or_talk_elsewhere_are_refused(folder, tmp_path, own_home, table, reason):
-    pack(folder, tmp_path / "a.dragoman")
-
-    def change(members):
-        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
-        relisted(members)
-
+    agent = packed_with(table, folder, tmp_path)
     with pytest.raises(ConfigError, match=reason):
-        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change))
+        unpack(agent)
     assert not [path for path in (own_home / "packed").iterdir() if path.is_dir()]
 
 
@@ -154,14 +160,9 @@ def test_other_files_are_refused(tmp_path):
 )
 def test_agents_that_talk_to_a_server_by_its_usual_address_are_refused(folder, tmp_path, own_home, table):
     """A vendor's address is not in the file, and this user's key would be used for it."""
-    pack(folder, tmp_path / "a.dragoman")
-
-    def change(members):
-        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
-        relisted(members)
-
+    agent = packed_with(table, folder, tmp_path)
     with pytest.raises(ConfigError, match="talks to"):
-        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change))
+        unpack(agent)
 
 
 @pytest.mark.trust
@@ -176,14 +177,9 @@ def test_agents_that_talk_to_a_server_by_its_usual_address_are_refused(folder, t
     ],
 )
 def test_paths_that_lead_out_are_refused_under_any_key(folder, tmp_path, own_home, table):
-    pack(folder, tmp_path / "a.dragoman")
-
-    def change(members):
-        members["agent.toml"] = f"{CONFIG}{table}\n".encode()
-        relisted(members)
-
+    agent = packed_with(table, folder, tmp_path)
     with pytest.raises(ConfigError, match="lies outside"):
-        unpack(altered(tmp_path / "a.dragoman", tmp_path / "b.dragoman", change))
+        unpack(agent)
 
 
 @pytest.mark.trust

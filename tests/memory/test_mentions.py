@@ -9,25 +9,14 @@ from dragoman.core.values import Passage
 from dragoman.memory.mentions import mentioning, rare_words
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 
+from ..agent_files import REMEMBERING
+
 pytestmark = pytest.mark.trust
-AGENT = """
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-[memory]
-ask_model = false
-"""
 
 
 @pytest.fixture
 def assistant(tmp_path):
-    (tmp_path / "agent.toml").write_text(AGENT, encoding="utf-8")
+    (tmp_path / "agent.toml").write_text(REMEMBERING, encoding="utf-8")
     with dragoman.load(tmp_path, state=tmp_path / "state") as opened:
         yield opened
 
@@ -117,7 +106,7 @@ def test_the_command_shows_them_and_deletes_them_with_yes(tmp_path):
 
     from dragoman.cli.app import app
 
-    (tmp_path / "agent.toml").write_text(AGENT, encoding="utf-8")
+    (tmp_path / "agent.toml").write_text(REMEMBERING, encoding="utf-8")
     place = ["--agent", str(tmp_path), "--state", str(tmp_path / "state")]
     with dragoman.load(tmp_path, state=tmp_path / "state") as opened:
         for round_, options in enumerate(([], ["--yes"])):

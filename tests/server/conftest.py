@@ -26,34 +26,10 @@ from dragoman.server.service import Service, ServiceSettings
 from dragoman.stores import PostgresStore
 from dragoman.stores.in_memory import words
 
+from ..agent_files import ALL_SOURCES, DOCUMENTS, MEMORY, NOTES, ROBIN, RULES_ALONE, WITHOUT_WEIGHTS
 from ..stores.conftest import Server
 
-AGENT = """
-name = "Robin"
-greeting = "Good day."
-examples = ["What does a day ticket cost?"]
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "NOTES"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-[gate]
-kind = "gate.always.v1"
-[planner]
-kind = "planner.all.v1"
-[memory]
-ask_model = false
-"""
+AGENT = ROBIN + MEMORY + NOTES + DOCUMENTS + WITHOUT_WEIGHTS + ALL_SOURCES + RULES_ALONE
 
 
 @pytest.fixture(scope="module")

@@ -12,24 +12,13 @@ import dragoman
 from dragoman.text.forget_requests import MOST_CHARACTERS, ForgetRequest, forget_request, means_everything
 from dragoman.text.form import form
 
+from ..agent_files import REMEMBERING
+
 GROUPS = tomllib.loads((Path(__file__).parent / "data" / "forget_requests.toml").read_text(encoding="utf-8"))["group"]
 IDLE = [text for group in GROUPS if group["asks"] == "nothing" for text in group["sentences"]]
 EVERYTHING = [text for group in GROUPS if group["asks"] == "everything" for text in group["sentences"]]
 ONE = [tuple(pair) for group in GROUPS if group["asks"] == "one" for pair in group["sentences"]]
 FACTS = ["I live in Bern.", "My name is Ana.", "My dog is called Rufus.", "我对花生过敏。"]
-AGENT = """
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-[memory]
-ask_model = false
-"""
 
 
 def test_the_corpus_is_large_and_half_of_it_did_not_shape_the_recogniser():
@@ -68,7 +57,7 @@ def test_a_request_inside_a_quotation_a_report_or_a_long_text_asks_for_nothing(t
 
 @pytest.mark.trust
 def test_no_idle_mention_deletes_anything_of_a_real_assistant(tmp_path):
-    (tmp_path / "agent.toml").write_text(AGENT, encoding="utf-8")
+    (tmp_path / "agent.toml").write_text(REMEMBERING, encoding="utf-8")
     with dragoman.load(tmp_path) as assistant:
         for fact in FACTS:
             assistant.remember(fact, user="ana")

@@ -9,28 +9,10 @@ import pytest
 import dragoman
 from dragoman.cli.main import run
 
+from ..agent_files import DOCUMENTS, MEMORY, NOTES, WITHOUT_WEIGHTS
 from ..stores.conftest import empty, make_store, schema, server  # noqa: F401 - fixtures: a real PostgreSQL server
 
-AGENT = """
-name = "Robin"
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "NOTES"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
-"""
-WITHOUT_WEIGHTS = """
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-"""
+AGENT = 'name = "Robin"\n' + MEMORY + NOTES + DOCUMENTS
 
 
 @pytest.fixture

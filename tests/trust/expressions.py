@@ -25,6 +25,8 @@ from dragoman.text import patterns as text_patterns
 from dragoman.text.forget_requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
 
+from ..agent_files import REMEMBERING
+
 ROOT = Path(dragoman.__file__).parent
 FULL = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 """Entries of `form` that only `fullmatch` is asked of."""
@@ -44,23 +46,15 @@ BOUNDS = {
     "dragoman.text.forget_grammar_zh._MOVED": MOST_CHARACTERS,
 }
 """Expressions whose every caller bounds the text, with the most characters that reach them."""
-AGENT = """
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
+AGENT = (
+    REMEMBERING
+    + """
 [[sources]]
 name = "DOCUMENTS"
 description = "rules"
 path = "documents"
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-[memory]
-ask_model = false
 """
+)
 RULES = """# Pier
 
 Children under 6 travel free. Dogs over 40 kg pay 5 francs. The vegan menu costs 12 francs and contains peanuts. Members

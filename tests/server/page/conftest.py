@@ -12,32 +12,21 @@ from pathlib import Path
 
 import pytest
 
+from ...agent_files import ALL_SOURCES, MEMORY, NOTES, ROBIN, RULES_ALONE, WITHOUT_WEIGHTS
+from ...agent_files import DOCUMENTS as OWN_DOCUMENTS
+
 PAGE_SERVER = Path(__file__).with_name("page_server.py")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--mute-audio")
-AGENT = """
-name = "Robin"
-greeting = "Good day."
-examples = ["What does a day ticket cost?"]
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "NOTES"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
-[models.language]
-kind = "model.scripted.v1"
-default = "I would not know."
-[models.encoder]
-kind = "encoder.hashing.v1"
-[gate]
-kind = "gate.always.v1"
-[planner]
-kind = "planner.all.v1"
+AGENT = (
+    ROBIN
+    + MEMORY
+    + NOTES
+    + OWN_DOCUMENTS
+    + WITHOUT_WEIGHTS
+    + ALL_SOURCES
+    + RULES_ALONE
+    + """
 [retriever]
 kind = "retriever.sparse.v1"
 k = 2
@@ -47,9 +36,8 @@ kind = "reader.extractive.v1"
 kind = "critic.overlap.v1"
 [refiner]
 mode = "{mode}"
-[memory]
-ask_model = false
 """
+)
 HOSTILE = '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'
 DOCUMENTS = {
     "prices.md": "# Prices\n\nA day ticket costs 6 francs. Children under four travel free.\n",

@@ -61,20 +61,65 @@ def false_discovery_rate(labels: Sequence[bool], predictions: Sequence[bool]) ->
     return _once(_fdr, labels, predictions)
 
 
+def _once(fold: Callable[[Floats], Floats], labels: Sequence[bool], predictions: Sequence[bool]) -> float:
+    import numpy as np
+
+    outcomes = _outcomes(np.asarray(labels, dtype=bool), np.asarray(predictions, dtype=bool))
+    return float(fold(outcomes.sum(axis=0, keepdims=True))[0])
+
+
+def _outcomes(labels: NDArray[np.bool_], predictions: NDArray[np.bool_]) -> Floats:
+    """One row a turn: whether it is a TP, FP, FN, TN."""
+    import numpy as np
+
+    columns = (labels & predictions, ~labels & predictions, labels & ~predictions, ~labels & ~predictions)
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _precision(sums: Floats) -> Floats:
+    return _or_zero(sums[:, 0], sums[:, 0] + sums[:, 1], sums)
+
+
+def _recall(sums: Floats) -> Floats:
+    return quotient(sums[:, 0], sums[:, 0] + sums[:, 2])
+
+
+def _f1(sums: Floats) -> Floats:
+    return quotient(2 * sums[:, 0], 2 * sums[:, 0] + sums[:, 1] + sums[:, 2])
+
+
+def _accuracy(sums: Floats) -> Floats:
+    return quotient(sums[:, 0] + sums[:, 3], sums.sum(axis=1))
+
+
+def _hard_auc(sums: Floats) -> Floats:
+    return (_recall(sums) + quotient(sums[:, 3], sums[:, 3] + sums[:, 1])) / 2
+
+
+def _fdr(sums: Floats) -> Floats:
+    return _or_zero(sums[:, 1], sums[:, 0] + sums[:, 1], sums)
+
+
+def _or_zero(above: Floats, below: Floats, sums: Floats) -> Floats:
+    """A share of the turns that were predicted positive: 0 where there are turns but none is."""
+    import numpy as np
+
+    return np.where((below == 0) & (sums.sum(axis=1) > 0), 0.0, quotient(above, below))
+
+
 class _GateDecisionMetric:
     """A function of TP, FP, FN and TN over the turns whose gold says whether to look something up."""
 
     name: str
     about: About
+    figure: Callable[[Floats], Floats]
+    """Of the sums of TP, FP, FN and TN."""
     turns_compared: Literal["all", "positive", "none"] = "all"
     """Which turns have a value of their own (decided rightly or not): `none` where systems choose the turns."""
 
     def __init__(self, *, decision: Decision = "retrieve") -> None:
         one_of(self.name, "decision", decision, ("retrieve", "gate"))
         self._decision: Decision = decision
-
-    def fold(self, sums: Floats) -> Floats:
-        raise NotImplementedError
 
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
@@ -88,7 +133,7 @@ class _GateDecisionMetric:
         per_turn = None if self.turns_compared == "none" else np.where(speaks, right, np.nan)
         tp, fp, fn, tn = (int(total) for total in statistics.sum(axis=0))
         details: dict[str, Json] = {"augmented": tp + fp, "tp": tp, "fp": fp, "fn": fn, "tn": tn}
-        return folded_scores(statistics, self.fold, counted.tolist(), per_turn, details)
+        return folded_scores(statistics, self.figure, counted.tolist(), per_turn, details)
 
 
 @metrics.register("gate-precision.v1")
@@ -98,9 +143,7 @@ class GatePrecision(_GateDecisionMetric):
     name = "gate-precision"
     about = About("gate precision", "up", (0.0, 1.0), "RAGate, section 4: TP / (TP + FP)", _LABEL)
     turns_compared = "none"
-
-    def fold(self, sums: Floats) -> Floats:
-        return _precision(sums)
+    figure = staticmethod(_precision)
 
 
 @metrics.register("gate-recall.v1")
@@ -110,9 +153,7 @@ class GateRecall(_GateDecisionMetric):
     name = "gate-recall"
     about = About("gate recall", "up", (0.0, 1.0), "RAGate, section 4: TP / (TP + FN)", _LABEL)
     turns_compared = "positive"
-
-    def fold(self, sums: Floats) -> Floats:
-        return _recall(sums)
+    figure = staticmethod(_recall)
 
 
 @metrics.register("gate-f1.v1")
@@ -121,9 +162,7 @@ class GateF1(_GateDecisionMetric):
 
     name = "gate-f1"
     about = About("gate F1", "up", (0.0, 1.0), "RAGate, section 4: 2 TP / (2 TP + FP + FN)", _LABEL)
-
-    def fold(self, sums: Floats) -> Floats:
-        return _f1(sums)
+    figure = staticmethod(_f1)
 
 
 @metrics.register("gate-accuracy.v1")
@@ -132,9 +171,7 @@ class GateAccuracy(_GateDecisionMetric):
 
     name = "gate-accuracy"
     about = About("gate accuracy", "up", (0.0, 1.0), "(TP + TN) / all turns", _LABEL)
-
-    def fold(self, sums: Floats) -> Floats:
-        return _accuracy(sums)
+    figure = staticmethod(_accuracy)
 
 
 @metrics.register("gate-hard-auc.v1")
@@ -143,9 +180,7 @@ class GateHardAuc(_GateDecisionMetric):
 
     name = "gate-hard-auc"
     about = About("gate AUC (decisions)", "up", (0.0, 1.0), "RAGate's release: AUC of hard predictions", _LABEL)
-
-    def fold(self, sums: Floats) -> Floats:
-        return _hard_auc(sums)
+    figure = staticmethod(_hard_auc)
 
 
 @metrics.register("gate-fdr.v1")
@@ -155,9 +190,7 @@ class GateFdr(_GateDecisionMetric):
     name = "gate-fdr"
     about = About("gate FDR", "down", (0.0, 1.0), "RAGate, section 4: FP / (FP + TP)", _LABEL)
     turns_compared = "none"
-
-    def fold(self, sums: Floats) -> Floats:
-        return _fdr(sums)
+    figure = staticmethod(_fdr)
 
 
 @metrics.register("gate-rate.v1")
@@ -224,49 +257,3 @@ def _ranked(
     if counted.all():
         return Scores(counted.tolist(), inner, details=details)
     return Scores(counted.tolist(), lambda weights: inner(weights[:, counted]), details=details)
-
-
-def _once(fold: Callable[[Floats], Floats], labels: Sequence[bool], predictions: Sequence[bool]) -> float:
-    import numpy as np
-
-    outcomes = _outcomes(np.asarray(labels, dtype=bool), np.asarray(predictions, dtype=bool))
-    return float(fold(outcomes.sum(axis=0, keepdims=True))[0])
-
-
-def _outcomes(labels: NDArray[np.bool_], predictions: NDArray[np.bool_]) -> Floats:
-    """One row a turn: whether it is a TP, FP, FN, TN."""
-    import numpy as np
-
-    columns = (labels & predictions, ~labels & predictions, labels & ~predictions, ~labels & ~predictions)
-    return np.stack(columns, axis=1).astype(np.float64)
-
-
-def _precision(sums: Floats) -> Floats:
-    return _or_zero(sums[:, 0], sums[:, 0] + sums[:, 1], sums)
-
-
-def _recall(sums: Floats) -> Floats:
-    return quotient(sums[:, 0], sums[:, 0] + sums[:, 2])
-
-
-def _f1(sums: Floats) -> Floats:
-    return quotient(2 * sums[:, 0], 2 * sums[:, 0] + sums[:, 1] + sums[:, 2])
-
-
-def _accuracy(sums: Floats) -> Floats:
-    return quotient(sums[:, 0] + sums[:, 3], sums.sum(axis=1))
-
-
-def _hard_auc(sums: Floats) -> Floats:
-    return (_recall(sums) + quotient(sums[:, 3], sums[:, 3] + sums[:, 1])) / 2
-
-
-def _fdr(sums: Floats) -> Floats:
-    return _or_zero(sums[:, 1], sums[:, 0] + sums[:, 1], sums)
-
-
-def _or_zero(above: Floats, below: Floats, sums: Floats) -> Floats:
-    """A share of the turns that were predicted positive: 0 where there are turns but none is."""
-    import numpy as np
-
-    return np.where((below == 0) & (sums.sum(axis=1) > 0), 0.0, quotient(above, below))

@@ -216,31 +216,30 @@ class Precision(_Ranked):
         return precision(right, total, k)
 
 
-@metrics.register("mrr.v1")
-class Mrr(_Ranked):
-    """The mean of 1 / place of the first gold passage, within k."""
-
-    name, title, cite = "mrr", "MRR", "Voorhees 1999"
+class _RankedToTen(_Ranked):
+    """A measure of the whole ranking, over ten places by default."""
 
     def __init__(
         self, *, k: int = 10, source: SourceName | None = None, match: Match = "id", after: After = "retrieval"
     ) -> None:
         super().__init__(k=k, source=source, match=match, after=after)
+
+
+@metrics.register("mrr.v1")
+class Mrr(_RankedToTen):
+    """The mean of 1 / place of the first gold passage, within k."""
+
+    name, title, cite = "mrr", "MRR", "Voorhees 1999"
 
     def measure(self, right: ArrayLike, total: ArrayLike, k: int) -> Floats:
         return reciprocal_rank(right, total, k)
 
 
 @metrics.register("ndcg.v1")
-class Ndcg(_Ranked):
+class Ndcg(_RankedToTen):
     """nDCG at k, with every gold passage worth the same."""
 
     name, title, cite = "ndcg", "nDCG", "Järvelin and Kekäläinen 2002"
-
-    def __init__(
-        self, *, k: int = 10, source: SourceName | None = None, match: Match = "id", after: After = "retrieval"
-    ) -> None:
-        super().__init__(k=k, source=source, match=match, after=after)
 
     def measure(self, right: ArrayLike, total: ArrayLike, k: int) -> Floats:
         return ndcg(right, total, k)

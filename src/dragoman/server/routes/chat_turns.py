@@ -12,7 +12,7 @@ from dragoman.server.data import chats
 from dragoman.server.http.openai_chat import ReaderTraits
 from dragoman.server.http.streams import EVENTS, LINES, EventStream, whole
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import ONCE, answer, told
+from dragoman.server.routes.common import ONCE, answer, responds_with
 from dragoman.server.turns.events import Event, TurnDone
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ class ChatFormat(Protocol):
 
 def route_options(model: type[BaseModel], description: str, stream: str) -> dict[str, Any]:
     """Options of a route whose answer is a `model`, or a stream of the media type `stream`."""
-    return {
-        "response_class": Response,
-        "openapi_extra": ONCE,
-        "responses": {200: {**told(model, description), "content": {stream: {"schema": _STREAMED[stream]}}}},
-    }
+    content = {stream: {"schema": _STREAMED[stream]}}
+    return responds_with(model, description, content=content) | {"openapi_extra": ONCE}
 
 
 _STREAMED: dict[str, dict[str, Any]] = {

@@ -12,13 +12,13 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.resource_schemas import ChatExport, DialogueList, DialogueView, RemovedView
 from dragoman.server.http.schemas import DialogueChange, FeedbackRequest
-from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
+from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
 
 
-@router.get("/dialogues", operation_id="dialogues", response_class=Response, responses={200: told(DialogueList)})
+@router.get("/dialogues", operation_id="dialogues", **responds_with(DialogueList))
 async def dialogues(
     request: Request,
     caller: Who,
@@ -31,7 +31,7 @@ async def dialogues(
     return answer(views.listing(rows, more=more))
 
 
-@router.get("/dialogues/{id}", operation_id="dialogue", response_class=Response, responses={200: told(DialogueView)})
+@router.get("/dialogues/{id}", operation_id="dialogue", **responds_with(DialogueView))
 async def dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
@@ -42,8 +42,7 @@ async def dialogue(
 @router.get(
     "/dialogues/{id}/export",
     operation_id="export_dialogue",
-    response_class=Response,
-    responses={200: {**told(ChatExport), "content": {"text/markdown": {"schema": {"type": "string"}}}}},
+    **responds_with(ChatExport, content={"text/markdown": {"schema": {"type": "string"}}}),
 )
 async def export_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)],
@@ -77,9 +76,7 @@ async def change_dialogue(
     return Response(status_code=204)
 
 
-@router.delete(
-    "/dialogues/{id}", operation_id="forget_dialogue", response_class=Response, responses={200: told(RemovedView)}
-)
+@router.delete("/dialogues/{id}", operation_id="forget_dialogue", **responds_with(RemovedView))
 async def forget_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:

@@ -15,7 +15,7 @@ from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.file_schemas import DeletedObject, FileObject, FileObjectList
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, service_of, told
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/files", tags=["OpenAI"])
 uploading = APIRouter(tags=["OpenAI"], route_class=KnownFirst)
@@ -29,7 +29,7 @@ _BYTES: dict[str, Any] = {
 }
 
 
-@uploading.post("/v1/files", operation_id="create_file", response_class=Response, responses={200: told(FileObject)})
+@uploading.post("/v1/files", operation_id="create_file", **responds_with(FileObject))
 async def create(
     request: Request,
     caller: Who,
@@ -54,7 +54,7 @@ async def create(
     return answer(await service.read_in(caller, agent, place, file_objects.put, upload))
 
 
-@router.get("", operation_id="list_files", response_class=Response, responses={200: told(FileObjectList)})
+@router.get("", operation_id="list_files", **responds_with(FileObjectList))
 async def listed(
     request: Request,
     caller: Who,
@@ -70,7 +70,7 @@ async def listed(
     return answer(page(rows if purpose in ("", "assistants") else [], limit=limit, after=after, order=order))
 
 
-@router.get("/{file_id}", operation_id="retrieve_file", response_class=Response, responses={200: told(FileObject)})
+@router.get("/{file_id}", operation_id="retrieve_file", **responds_with(FileObject))
 async def retrieve(file_id: FileId, request: Request, caller: Who) -> Response:
     """One uploaded file."""
     agent, source, name = file_objects.parse_file_id(file_id)
@@ -86,7 +86,7 @@ async def content(file_id: FileId, request: Request, caller: Who) -> Response:
     return Response(data, 200, headers, "application/octet-stream")
 
 
-@router.delete("/{file_id}", operation_id="delete_file", response_class=Response, responses={200: told(DeletedObject)})
+@router.delete("/{file_id}", operation_id="delete_file", **responds_with(DeletedObject))
 async def delete(file_id: FileId, request: Request, caller: Who) -> Response:
     """Delete an uploaded file and its passages."""
     agent, source, name = file_objects.parse_file_id(file_id)

@@ -12,13 +12,13 @@ from dragoman.server.http import views
 from dragoman.server.http.reply_schemas import LearnedView
 from dragoman.server.http.resource_schemas import ExportView, FactList, RemovedView
 from dragoman.server.http.schemas import FactRequest
-from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
+from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
 FactId = Annotated[str, Path(min_length=1, max_length=200)]
 
 
-@router.get("", operation_id="facts", response_class=Response, responses={200: told(FactList)})
+@router.get("", operation_id="facts", **responds_with(FactList))
 async def facts(
     request: Request,
     caller: Who,
@@ -29,7 +29,7 @@ async def facts(
     return answer(views.listing(await service_of(request).do(caller, agent, user_data.facts, query)))
 
 
-@router.post("", operation_id="remember", response_class=Response, responses={200: told(LearnedView)})
+@router.post("", operation_id="remember", **responds_with(LearnedView))
 async def remember(body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Remember a fact, which replaces facts it contradicts. Counts as a turn."""
     service = service_of(request)
@@ -37,7 +37,7 @@ async def remember(body: FactRequest, request: Request, caller: Who, agent: Agen
     return answer(await service.do(caller, agent, user_data.remember, body.text))
 
 
-@router.delete("", operation_id="forget_me", response_class=Response, responses={200: told(RemovedView)})
+@router.delete("", operation_id="forget_me", **responds_with(RemovedView))
 async def forget_me(
     request: Request,
     caller: Who,
@@ -54,13 +54,13 @@ async def forget_me(
     return answer({"removed": await service_of(request).forget_everything(caller, agent, confirmed=confirm)})
 
 
-@router.get("/export", operation_id="export", response_class=Response, responses={200: told(ExportView)})
+@router.get("/export", operation_id="export", **responds_with(ExportView))
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Everything stored about the user."""
     return answer(await service_of(request).do(caller, agent, user_data.export))
 
 
-@router.put("/{id}", operation_id="correct", response_class=Response, responses={200: told(LearnedView)})
+@router.put("/{id}", operation_id="correct", **responds_with(LearnedView))
 async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Replace a fact. Counts as a turn; running turns are cancelled."""
     service = service_of(request)
@@ -68,7 +68,7 @@ async def correct(id: FactId, body: FactRequest, request: Request, caller: Who, 
     return answer(await service.forgetting(caller, agent, user_data.correct, id, body.text))
 
 
-@router.delete("/{id}", operation_id="forget", response_class=Response, responses={200: told(RemovedView)})
+@router.delete("/{id}", operation_id="forget", **responds_with(RemovedView))
 async def forget(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Delete one fact, and blank the turns that mention it. Running turns are cancelled.
 

@@ -20,7 +20,7 @@ from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
-from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
+from dragoman.server.routes.common import Swift, Who, answer, request_id, responds_with, service_of
 
 router = APIRouter(tags=["Ollama"])
 swift = APIRouter(tags=["Ollama"], route_class=Swift)
@@ -48,13 +48,13 @@ async def chat(body: OllamaChatRequest, request: Request, caller: Who) -> Respon
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 
 
-@router.get("/api/tags", operation_id="ollama_tags", response_class=Response, responses={200: told(OllamaModels)})
+@router.get("/api/tags", operation_id="ollama_tags", **responds_with(OllamaModels))
 async def tags(request: Request, caller: Who) -> Response:
     """The agents, as Ollama's models."""
     return answer({"models": [_listed(name) for name in service_of(request).agents]})
 
 
-@router.post("/api/show", operation_id="ollama_show", response_class=Response, responses={200: told(OllamaModel)})
+@router.post("/api/show", operation_id="ollama_show", **responds_with(OllamaModel))
 async def show(body: OllamaShowRequest, request: Request, caller: Who) -> Response:
     """One agent, as Ollama describes a model; `model_info` holds its title and sources."""
     service = service_of(request)
@@ -78,9 +78,7 @@ async def show(body: OllamaShowRequest, request: Request, caller: Who) -> Respon
     )
 
 
-@router.get(
-    "/api/version", operation_id="ollama_version", response_class=Response, responses={200: told(OllamaVersion)}
-)
+@router.get("/api/version", operation_id="ollama_version", **responds_with(OllamaVersion))
 async def version(request: Request, caller: Who) -> Response:
     """The version of the server, which Ollama's clients ask for first."""
     return answer({"version": __version__})

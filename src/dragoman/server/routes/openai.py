@@ -25,7 +25,7 @@ from dragoman.server.http.schemas import ChatRequest, EmbeddingsRequest, Respons
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
-from dragoman.server.routes.common import Swift, Who, answer, request_id, service_of, told
+from dragoman.server.routes.common import Swift, Who, answer, request_id, responds_with, service_of
 from dragoman.server.service import Service
 
 router = APIRouter(tags=["OpenAI"])
@@ -82,21 +82,21 @@ async def completions(request: Request, caller: Who) -> Response:
     )
 
 
-@router.get("/v1/models", operation_id="models", response_class=Response, responses={200: told(ModelList)})
+@router.get("/v1/models", operation_id="models", **responds_with(ModelList))
 async def models(request: Request, caller: Who) -> Response:
     """The agents, as models."""
     service = service_of(request)
     return answer({"object": "list", "data": [_model(service, name) for name in service.agents]})
 
 
-@router.get("/v1/models/{model}", operation_id="model", response_class=Response, responses={200: told(ModelView)})
+@router.get("/v1/models/{model}", operation_id="model", **responds_with(ModelView))
 async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Who) -> Response:
     """One agent, as a model."""
     service = service_of(request)
     return answer(_model(service, service.hosted(model).name))
 
 
-@router.post("/v1/embeddings", operation_id="embeddings", response_class=Response, responses={200: told(EmbeddingList)})
+@router.post("/v1/embeddings", operation_id="embeddings", **responds_with(EmbeddingList))
 async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> Response:
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)

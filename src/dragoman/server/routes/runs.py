@@ -12,7 +12,7 @@ from dragoman.server.http import views
 from dragoman.server.http.problems import absent
 from dragoman.server.http.resource_schemas import RunList
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
+from dragoman.server.routes.common import Who, admin_only, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/runs", tags=["Runs"])
 
@@ -29,7 +29,7 @@ class Runs(Protocol):
         ...
 
 
-@router.get("", operation_id="runs", response_class=Response, responses={200: told(RunList)})
+@router.get("", operation_id="runs", **responds_with(RunList))
 async def runs(request: Request, caller: Who) -> Response:
     """The finished runs of `dragoman evaluate` in the server's folder of runs. Needs an admin key."""
     admin_only(caller, "Reading runs")
@@ -38,7 +38,7 @@ async def runs(request: Request, caller: Who) -> Response:
     return answer(views.listing(rows))
 
 
-@router.get("/{id:path}", operation_id="run", response_class=Response, responses={200: told(dict[str, Any])})
+@router.get("/{id:path}", operation_id="run", **responds_with(dict[str, Any]))
 async def run(id: Annotated[str, Path(min_length=1, max_length=400)], request: Request, caller: Who) -> Response:
     """The tables and figures of a run. Needs an admin key."""
     admin_only(caller, "Reading runs")

@@ -15,7 +15,7 @@ from dragoman.server.http import views
 from dragoman.server.http.resource_schemas import EvidenceList, FileList, IngestView, RemovedView, SourceList
 from dragoman.server.http.schemas import SearchRequest
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, service_of, told
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
 from dragoman.sources.upload_folders import FOLDER
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
@@ -23,13 +23,13 @@ uploading = APIRouter(route_class=KnownFirst)
 SourceName = Annotated[str, Path(max_length=200, description="A source's name.", examples=["DOCUMENTS"])]
 
 
-@router.get("", operation_id="sources", response_class=Response, responses={200: told(SourceList)})
+@router.get("", operation_id="sources", **responds_with(SourceList))
 async def sources(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """An agent's sources with the number of passages visible to the caller."""
     return answer(views.listing(await service_of(request).do(caller, agent, source_search.sources)))
 
 
-@router.post("/{source}/search", operation_id="search", response_class=Response, responses={200: told(EvidenceList)})
+@router.post("/{source}/search", operation_id="search", **responds_with(EvidenceList))
 async def search(
     source: SourceName, body: SearchRequest, request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
@@ -39,13 +39,13 @@ async def search(
     return answer(views.listing(await service.do(caller, agent, source_search.search, source, body.query, body.k)))
 
 
-@router.get("/{source}/files", operation_id="files", response_class=Response, responses={200: told(FileList)})
+@router.get("/{source}/files", operation_id="files", **responds_with(FileList))
 async def files(source: SourceName, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The files uploaded into a source."""
     return answer(views.listing(await service_of(request).do(caller, agent, _files, source)))
 
 
-@uploading.post("/{source}/files", operation_id="upload", response_class=Response, responses={200: told(IngestView)})
+@uploading.post("/{source}/files", operation_id="upload", **responds_with(IngestView))
 async def upload(
     source: SourceName,
     request: Request,
@@ -68,8 +68,7 @@ async def upload(
 @router.delete(
     "/{source}/files/{name:path}",
     operation_id="remove_file",
-    response_class=Response,
-    responses={200: told(RemovedView)},
+    **responds_with(RemovedView),
 )
 async def remove(
     source: SourceName,

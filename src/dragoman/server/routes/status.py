@@ -8,18 +8,18 @@ from starlette.responses import Response
 from dragoman.core.errors import BusyError
 from dragoman.server.http.resource_schemas import Alive, Ready
 from dragoman.server.observe import prometheus
-from dragoman.server.routes.common import Who, admin_only, answer, service_of, told
+from dragoman.server.routes.common import Who, admin_only, answer, responds_with, service_of
 
 router = APIRouter(tags=["Status"])
 
 
-@router.get("/healthz", operation_id="healthz", response_class=Response, responses={200: told(Alive)})
+@router.get("/healthz", operation_id="healthz", **responds_with(Alive))
 async def healthz() -> Response:
     """Liveness: the process runs. Needs no key."""
     return answer({"status": "ok"})
 
 
-@router.get("/readyz", operation_id="readyz", response_class=Response, responses={200: told(Ready)})
+@router.get("/readyz", operation_id="readyz", **responds_with(Ready))
 async def readyz(request: Request) -> Response:
     """Readiness: models loaded, database reachable, turns accepted; else, and on shutdown, 503. Needs no key."""
     service = service_of(request)

@@ -15,7 +15,7 @@ from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.resource_schemas import AgentList
 from dragoman.server.http.schemas import TurnRequest
 from dragoman.server.http.streams import EventStream, failed_event
-from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, service_of, told
+from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, responds_with, service_of
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Event
 
@@ -56,7 +56,7 @@ def _encode(event: Event) -> Iterator[bytes]:
     yield views.sse(event)
 
 
-@router.get("/v1/agents", operation_id="agents", response_class=Response, responses={200: told(AgentList)})
+@router.get("/v1/agents", operation_id="agents", **responds_with(AgentList))
 async def agents(request: Request, caller: Who) -> Response:
     """The agents with their greetings and sources, and the caller."""
     service = service_of(request)

@@ -28,7 +28,7 @@ from dragoman.server.http.file_schemas import (
     VectorStoreList,
 )
 from dragoman.server.http.problems import absent
-from dragoman.server.routes.common import AgentName, Who, answer, service_of, told
+from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 from dragoman.server.routes.files import After, FileId, Order, page
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _REFUSED = {
 }
 
 
-@router.post("", operation_id="create_vector_store", response_class=Response, responses={200: told(VectorStore)})
+@router.post("", operation_id="create_vector_store", **responds_with(VectorStore))
 async def create(body: StoreRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The vector store of the source `name`; `file_ids` are attached to it.
 
@@ -65,7 +65,7 @@ async def create(body: StoreRequest, request: Request, caller: Who, agent: Agent
     return answer(await service.do(caller, hosted, file_objects.store, source))
 
 
-@router.get("", operation_id="list_vector_stores", response_class=Response, responses={200: told(VectorStoreList)})
+@router.get("", operation_id="list_vector_stores", **responds_with(VectorStoreList))
 async def listed(
     request: Request, caller: Who, *, limit: Limit = 20, after: After = "", order: Order = "asc"
 ) -> Response:
@@ -75,18 +75,14 @@ async def listed(
     return answer(page(rows, limit=limit, after=after, order=order))
 
 
-@router.get(
-    "/{store_id}", operation_id="retrieve_vector_store", response_class=Response, responses={200: told(VectorStore)}
-)
+@router.get("/{store_id}", operation_id="retrieve_vector_store", **responds_with(VectorStore))
 async def retrieve(store_id: StoreId, request: Request, caller: Who) -> Response:
     """One source, as a vector store."""
     agent, source = file_objects.parse_store_id(store_id)
     return answer(await service_of(request).do(caller, agent, file_objects.store, source))
 
 
-@router.delete(
-    "/{store_id}", operation_id="delete_vector_store", response_class=Response, responses={200: told(DeletedObject)}
-)
+@router.delete("/{store_id}", operation_id="delete_vector_store", **responds_with(DeletedObject))
 async def delete(store_id: StoreId, request: Request, caller: Who) -> Response:
     """Refused: sources belong to the agent's configuration. Delete their files instead."""
     agent, source = file_objects.parse_store_id(store_id)
@@ -96,9 +92,7 @@ async def delete(store_id: StoreId, request: Request, caller: Who) -> Response:
     )
 
 
-@router.post(
-    "/{store_id}/search", operation_id="search_vector_store", response_class=Response, responses={200: told(StoreHits)}
-)
+@router.post("/{store_id}/search", operation_id="search_vector_store", **responds_with(StoreHits))
 async def search(store_id: StoreId, body: StoreSearchRequest, request: Request, caller: Who) -> Response:
     """Search a source; best passages first, with their relevance as the score. Counts as a turn."""
     check(body)
@@ -111,7 +105,7 @@ async def search(store_id: StoreId, body: StoreSearchRequest, request: Request, 
     return answer(await service.do(caller, agent, file_objects.search, source, queries, k, threshold))
 
 
-@router.post("/{store_id}/files", operation_id="attach_file", response_class=Response, responses={200: told(StoreFile)})
+@router.post("/{store_id}/files", operation_id="attach_file", **responds_with(StoreFile))
 async def attach(store_id: StoreId, body: StoreFileRequest, request: Request, caller: Who) -> Response:
     """Put an uploaded file into a source: as a copy, unless it is there. Counts as a turn."""
     check(body)
@@ -120,9 +114,7 @@ async def attach(store_id: StoreId, body: StoreFileRequest, request: Request, ca
     return answer(await _attach(service, caller, file_objects.parse_store_id(store_id), body.file_id))
 
 
-@router.get(
-    "/{store_id}/files", operation_id="list_store_files", response_class=Response, responses={200: told(StoreFileList)}
-)
+@router.get("/{store_id}/files", operation_id="list_store_files", **responds_with(StoreFileList))
 async def files(
     store_id: StoreId, request: Request, caller: Who, *, limit: Limit = 20, after: After = "", order: Order = "asc"
 ) -> Response:
@@ -135,8 +127,7 @@ async def files(
 @router.get(
     "/{store_id}/files/{file_id}",
     operation_id="retrieve_store_file",
-    response_class=Response,
-    responses={200: told(StoreFile)},
+    **responds_with(StoreFile),
 )
 async def file(store_id: StoreId, file_id: FileId, request: Request, caller: Who) -> Response:
     """One file of a source, by its id there or where it was uploaded first."""
@@ -147,8 +138,7 @@ async def file(store_id: StoreId, file_id: FileId, request: Request, caller: Who
 @router.get(
     "/{store_id}/files/{file_id}/content",
     operation_id="store_file_content",
-    response_class=Response,
-    responses={200: told(FileContent)},
+    **responds_with(FileContent),
 )
 async def content(store_id: StoreId, file_id: FileId, request: Request, caller: Who) -> Response:
     """The passages of a file, as they are searched."""
@@ -159,8 +149,7 @@ async def content(store_id: StoreId, file_id: FileId, request: Request, caller: 
 @router.delete(
     "/{store_id}/files/{file_id}",
     operation_id="detach_file",
-    response_class=Response,
-    responses={200: told(DeletedObject)},
+    **responds_with(DeletedObject),
 )
 async def detach(store_id: StoreId, file_id: FileId, request: Request, caller: Who) -> Response:
     """Delete a file from a source; copies in other sources stay."""
@@ -172,8 +161,7 @@ async def detach(store_id: StoreId, file_id: FileId, request: Request, caller: W
 @router.post(
     "/{store_id}/file_batches",
     operation_id="create_file_batch",
-    response_class=Response,
-    responses={200: told(FileBatch)},
+    **responds_with(FileBatch),
 )
 async def batch(store_id: StoreId, body: FileBatchRequest, request: Request, caller: Who) -> Response:
     """Put several uploaded files into a source; `file_counts` says how many failed. Counts as a turn."""
@@ -195,8 +183,7 @@ async def batch(store_id: StoreId, body: FileBatchRequest, request: Request, cal
 @router.get(
     "/{store_id}/file_batches/{batch_id}",
     operation_id="retrieve_file_batch",
-    response_class=Response,
-    responses={200: told(FileBatch)},
+    **responds_with(FileBatch),
 )
 async def retrieve_batch(store_id: StoreId, batch_id: FileId, request: Request, caller: Who) -> Response:
     """What became of a batch."""
