@@ -22,7 +22,7 @@ from dragoman.memory import patterns as memory_patterns
 from dragoman.memory.facts import LONGEST_SENTENCE
 from dragoman.memory.fragments import LONGEST_FRAGMENT
 from dragoman.text import patterns as text_patterns
-from dragoman.text.forget_requests import MOST_CHARACTERS
+from dragoman.text.forget.requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
 
 from ..agent_files import REMEMBERING
@@ -43,7 +43,7 @@ BOUNDS = {
     "dragoman.decision.questions._FORBID": LONGEST_FACT,
     "dragoman.decision.questions._REQUIRE": LONGEST_FACT,
     "dragoman.decision.questions._TARGETS": LONGEST_FACT,
-    "dragoman.text.forget_grammar_zh._MOVED": MOST_CHARACTERS,
+    "dragoman.text.forget.chinese._MOVED": MOST_CHARACTERS,
 }
 """Expressions whose every caller bounds the text, with the most characters that reach them."""
 AGENT = (

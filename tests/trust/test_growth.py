@@ -17,7 +17,7 @@ from dragoman.server.turns.forget_requests import asks_to_forget
 from dragoman.text import claims
 from dragoman.text.ask_back import DEPENDS, resumed
 from dragoman.text.circles import loops
-from dragoman.text.forget_requests import MOST_CHARACTERS, forget_request, means_everything
+from dragoman.text.forget.requests import MOST_CHARACTERS, forget_request, means_everything
 from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.query import standalone

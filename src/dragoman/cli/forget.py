@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.terminal.agent_options import Agent, Overridable, Set, State, User, again, at_terminal, opened
 from dragoman.core.errors import InputError
-from dragoman.text.forget_requests import means_everything
+from dragoman.text.forget.requests import means_everything
 
 if TYPE_CHECKING:
     from dragoman.core.values import Erasure

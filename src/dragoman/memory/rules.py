@@ -46,7 +46,7 @@ from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
-from dragoman.text.forget_requests import forget_request
+from dragoman.text.forget.requests import forget_request
 from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.language import language as language_of

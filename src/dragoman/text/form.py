@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
 from dragoman.text.confirmations import is_those_too, is_undo
-from dragoman.text.forget_requests import forget_request, means_everything
+from dragoman.text.forget.requests import forget_request, means_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 

@@ -13,7 +13,7 @@ from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
 from dragoman.cli.terminal.turn_options import options_of
 from dragoman.core.control import DEFAULT_CONTROL, MEMORY_MODES, TurnControl, sources_with_needs
 from dragoman.core.errors import DragomanError
-from dragoman.text.forget_requests import means_everything
+from dragoman.text.forget.requests import means_everything
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant

@@ -26,7 +26,7 @@ from dragoman.server.mcp.prompts import add_prompts
 from dragoman.server.mcp.resources import Call, Who, add_resources
 from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Decided, TurnDone, usage_of
-from dragoman.text.forget_requests import means_everything
+from dragoman.text.forget.requests import means_everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

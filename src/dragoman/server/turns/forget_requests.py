@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from dragoman.agent.turns import MOST_CHARACTERS, clean
 from dragoman.core.errors import InputError
 from dragoman.text.confirmations import is_confirmation, is_those_too
-from dragoman.text.forget_requests import forget_request
+from dragoman.text.forget.requests import forget_request
 
 Wish: TypeAlias = Literal["nothing", "everything", "something", "confirmation"]
 """`everything` makes the agent ask, and deletes nothing yet; `something` deletes a fact; a `confirmation` deletes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dragoman.text import forget_grammar_en, forget_grammar_zh
+from dragoman.text.forget import chinese, english
 from dragoman.text.quotations import quoted_spans
 
 MOST_CHARACTERS = 300
@@ -72,7 +72,7 @@ def means_everything(what: str) -> bool:
     bare = what.strip().strip(".,!?;:。，！？；：'\"“”")
     if not bare:
         return False
-    return forget_grammar_zh.is_everything(bare) if _CHINESE.search(bare) else forget_grammar_en.is_everything(bare)
+    return chinese.is_everything(bare) if _CHINESE.search(bare) else english.is_everything(bare)
 
 
 def _masked(text: str) -> tuple[str, dict[int, str]] | None:
@@ -92,7 +92,7 @@ def _masked(text: str) -> tuple[str, dict[int, str]] | None:
 
 
 def _sentence(sentence: str) -> ForgetRequest | None:
-    grammar = forget_grammar_zh if _CHINESE.search(sentence) else forget_grammar_en
+    grammar = chinese if _CHINESE.search(sentence) else english
     if _ABOUT_TEXT.search(sentence) and ":" in sentence:
         return None
     what = grammar.requested(sentence)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import dragoman
-from dragoman.text.forget_requests import MOST_CHARACTERS, ForgetRequest, forget_request, means_everything
+from dragoman.text.forget.requests import MOST_CHARACTERS, ForgetRequest, forget_request, means_everything
 from dragoman.text.form import form
 
-from ..agent_files import REMEMBERING
+from ...agent_files import REMEMBERING
 
-GROUPS = tomllib.loads((Path(__file__).parent / "data" / "forget_requests.toml").read_text(encoding="utf-8"))["group"]
+GROUPS = tomllib.loads((Path(__file__).parent / "data" / "requests.toml").read_text(encoding="utf-8"))["group"]
 IDLE = [text for group in GROUPS if group["asks"] == "nothing" for text in group["sentences"]]
 EVERYTHING = [text for group in GROUPS if group["asks"] == "everything" for text in group["sentences"]]
 ONE = [tuple(pair) for group in GROUPS if group["asks"] == "one" for pair in group["sentences"]]
