@@ -17,22 +17,20 @@ from dragoman.cli import (
     data,
     doctor,
     evaluate,
-    forget,
     ingest,
     init,
     judge,
     keys,
     mcp,
-    models,
     pack,
     parts,
-    recall,
-    remember,
     report,
     serve,
     train,
 )
+from dragoman.cli.facts import forget, recall, remember
 from dragoman.cli.label import thumbs
+from dragoman.cli.models import weights
 from dragoman.cli.store import copies
 
 _EPILOG = "Start with: dragoman chat. For your own files: dragoman init FOLDER"
@@ -72,7 +70,7 @@ app.add_typer(data.app, name="data", help="Show, check, split and convert data s
 app.add_typer(copies.app, name="store", help="Copy, back up, restore, check and index an agent's store.")
 pack.add_to(app)
 app.add_typer(parts.app, name="parts", help="List trained parts; share them on a model hub.")
-app.add_typer(models.app, name="models", help="List, download and locate model weights; distil an encoder.")
+app.add_typer(weights.app, name="models", help="List, download and locate model weights; distil an encoder.")
 
 
 def _version(wanted: bool) -> None:

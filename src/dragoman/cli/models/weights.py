@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.models_distil import distil_encoder
+from dragoman.cli.models.distil import distil_encoder
 from dragoman.core.errors import InputError
 from dragoman.models import downloads, weights
 from dragoman.models.suggested import SUGGESTIONS

@@ -7,7 +7,7 @@ import pytest
 from tests.models.static_part import StubTeacher, write_teacher
 from typer.testing import CliRunner
 
-from dragoman.cli.models import app
+from dragoman.cli.models.weights import app
 from dragoman.core.errors import StoreLockedError, TrainingError, UnknownNameError, WeightsError
 from dragoman.models import downloads, weights
 from dragoman.models.part import open_part

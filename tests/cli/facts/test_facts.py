@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dragoman.cli.recall import moment
+from dragoman.cli.facts.recall import moment
 from dragoman.core.clock import now, use_clock
 from dragoman.core.errors import InputError
 

@@ -1,0 +1,1 @@
+"""`dragoman remember`, `recall` and `forget`: the facts about a user."""

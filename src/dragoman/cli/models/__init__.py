@@ -1,0 +1,1 @@
+"""`dragoman models`: list, download and locate model weights, and distil an encoder."""
