@@ -29,7 +29,7 @@ from dragoman.server.page.elements import (
     source_label,
 )
 from dragoman.server.page.live_turns import LiveTurn
-from dragoman.server.page.reply_card import ReplyCard
+from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
 from dragoman.server.page.turn_controls import TurnControls
 from dragoman.server.service import CallerTurn

@@ -17,11 +17,11 @@ from dragoman.server.page.chat import ChatPanel
 from dragoman.server.page.chat_list import ChatList
 from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on
 from dragoman.server.page.memory import MemoryPanel
-from dragoman.server.page.reply_card import ReplyCard
-from dragoman.server.page.runs import RunsPanel
+from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, consistency, makeup
 from dragoman.server.page.shortcuts import ShortcutSheet
 from dragoman.server.page.sources import SourcesPanel
+from dragoman.server.page.stored_runs.panel import RunsPanel
 from dragoman.server.page.texts import LANGUAGES, WORDS_COOKIE, Language, words
 from dragoman.server.page.why import WhyPanel
 

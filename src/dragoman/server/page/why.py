@@ -11,7 +11,7 @@ from dragoman.core.values import Evidence, Learned, Verdict
 from dragoman.server.explanation import Explanation, explanation_lines
 from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
-from dragoman.server.page.reply_card import ReplyCard
+from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import Makeup
 from dragoman.server.page.text_diff import difference
 from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.values import Evidence, Passage
-from dragoman.server.page.citations import citations, used_facts
-from dragoman.server.page.markdown import markdown_html
+from dragoman.server.page.reply.citations import citations, used_facts
+from dragoman.server.page.reply.markdown import markdown_html
 from dragoman.server.page.texts import words
 from dragoman.server.page.turn_view import Card
 

@@ -10,9 +10,9 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.http.views import View
 from dragoman.server.page.elements import Phrases, el, empty, errors_shown, heading
-from dragoman.server.page.run_figures import figure, legend
-from dragoman.server.page.run_tables import best_of, cell_text, measured_first
 from dragoman.server.page.session import PageSession
+from dragoman.server.page.stored_runs.figures import figure, legend
+from dragoman.server.page.stored_runs.tables import best_of, cell_text, measured_first
 
 _SHORT = 160
 """Characters of what stands at once of the words about an experiment."""

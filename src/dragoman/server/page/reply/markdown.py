@@ -13,7 +13,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from dragoman.server.page.citations import Citation
+from dragoman.server.page.reply.citations import Citation
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Private characters around a citation's number while the text is parsed; they are removed from texts first."""

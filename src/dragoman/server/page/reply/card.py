@@ -12,7 +12,6 @@ from nicegui.events import GenericEventArguments
 
 from dragoman.core.trace import Note, Reply
 from dragoman.server.data import learned_facts
-from dragoman.server.page.citations import Citation, citations, used_facts
 from dragoman.server.page.elements import (
     Phrases,
     button,
@@ -22,10 +21,11 @@ from dragoman.server.page.elements import (
     icon_button,
     on_detail,
 )
-from dragoman.server.page.markdown import markdown_html
 from dragoman.server.page.plan_graph import seconds_text
+from dragoman.server.page.reply.citations import Citation, citations, used_facts
+from dragoman.server.page.reply.markdown import markdown_html
+from dragoman.server.page.reply.thumbs import Thumbs
 from dragoman.server.page.session import PageSession
-from dragoman.server.page.thumbs import Thumbs
 from dragoman.server.page.turn_view import TurnPicture, reply_picture, turn_picture
 
 _MOST_CHIPS = 6

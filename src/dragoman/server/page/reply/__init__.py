@@ -1,0 +1,1 @@
+"""A reply on the page: its text with citations, and the buttons under it."""

@@ -1,0 +1,1 @@
+"""The Runs panel: tables and figures of stored experiments."""
