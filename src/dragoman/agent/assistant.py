@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from dragoman.agent.learning import TurnLearning, latest
 from dragoman.agent.private_dialogues import PrivateDialogues
 from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
 from dragoman.agent.warm import WarmUp
@@ -23,7 +23,6 @@ from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreErr
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import (
     ASIDE,
-    NOTHING_LEARNED,
     Context,
     Erasure,
     Learned,
@@ -34,12 +33,7 @@ from dragoman.core.values import (
     Source,
     Turn,
 )
-from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.forgetting import forget_texts
-from dragoman.text.same_question import about_another, after_correction, told_after
-from dragoman.text.second_person import second_person
-from dragoman.text.sentences import sentences
-from dragoman.text.spelling import spelt
 
 if TYPE_CHECKING:
     from typing import Self
@@ -203,8 +197,9 @@ class Assistant:
         self.warm_up()
         holds = [self._hold_for(ask) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
-        learned, notes = self._learn(contexts, holds)
-        learned = [self._recollected(context) for context in learned]
+        learning = self._learning()
+        learned, notes = learning.learn(contexts, holds)
+        learned = [learning.recollected(context) for context in learned]
         replies = self.agent.run(learned)
         texts = [context.last for context in contexts]
         kept = zip(learned, texts, replies, notes, asks, strict=True)
@@ -240,8 +235,9 @@ class Assistant:
         hold = self._hold_for(ask)
         context, length = self._context(ask)
         text = context.last
-        (context,), (note,) = self._learn([context], [hold])
-        context = self._recollected(context)
+        learning = self._learning()
+        (context,), (note,) = learning.learn([context], [hold])
+        context = learning.recollected(context)
         if note is not None:
             yield note
         for piece in self.agent.stream(context):
@@ -274,93 +270,19 @@ class Assistant:
         Private turns are known to private ones alone: the trace of a kept turn may repeat what was said before it.
         """
         scope, control = self.scope(ask.user), ask.control
-        said = clean(ask.text, most=self._most)
+        text = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
         if not control.keep:
             kept = (*kept, *self._private.turns(scope, ask.dialogue))
         if control.sources is not None:
             control = replace(control, sources=sources_with_needs(control.sources, self.sources))
-        told = (*self._latest(kept), *ask.before)[-self._history :] if self._history else ()
-        turns = (*told, Turn("user", said, stamp()))
+        earlier = latest((*latest(kept, self._history), *ask.before), self._history)
+        turns = (*earlier, Turn("user", text, stamp()))
         context = Context(turns, scope, ask.dialogue, instructions=ask.instructions, control=control)
         return replace(context, sampling=ask.sampling), len(kept)
 
-    def _latest(self, turns: Sequence[Turn]) -> Sequence[Turn]:
-        return turns[-self._history :] if self._history else ()
-
-    def _learn(
-        self, contexts: list[Context], holds: Sequence[AbstractContextManager[object]]
-    ) -> tuple[list[Context], list[Note | None]]:
-        """The contexts with what memory took from their last turns, and a note where that is something."""
-        if self.memory is None or not self._learns:
-            return contexts, [None] * len(contexts)
-        started = perf_counter()
-        resumptions = [resumed(context) for context in contexts]
-        everything = [NOTHING_LEARNED] * len(contexts)
-        writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
-        refresh = getattr(self.memory, "refresh", None)
-        for context in contexts:  # what has run out is not to be read either
-            if refresh is not None and not context.control.writes_memory and context.control.keep:
-                refresh(context.scope)
-        with ExitStack() as held:
-            for nth in writing:
-                held.enter_context(holds[nth])
-            statements = [_stated(contexts[nth], resumptions[nth]) for nth in writing]
-            for nth, learned in zip(writing, self.memory.learn(statements) if writing else (), strict=True):
-                everything[nth] = learned
-        share = (perf_counter() - started) / max(1, len(contexts))
-        component = self.agent.names.get("memory", type(self.memory).__name__)
-        notes = [
-            None if learned.is_empty else Note("memory", component, share, _without_deleted_text(learned))
-            for learned in everything
-        ]
-        return [self._told(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
-
-    def _recollected(self, context: Context) -> Context:
-        """The context with what memory has on a question about the history of the user's facts, where it is one."""
-        recollect = getattr(self.memory, "recollect", None)
-        if recollect is None or not context.learned.is_empty or context.control.memory == "off":
-            return context
-        recollection = recollect(context)
-        return context if recollection is None else replace(context, recollection=recollection)
-
-    def _told(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
-        """The context that the agent answers; an answer to a question back resumes the question before it."""
-        if again is None and learned.added:
-            again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
-        again = again or self._changed_answer(context, learned)
-        if again is not None and not learned.forgotten:
-            *earlier, question = again.turns
-            # Memory holds the answer now; where it may not, the answer stands before the question.
-            answer = () if context.control.writes_memory else (Turn("user", again.statement),)
-            context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
-        if context.turns:
-            context = replace(context, turns=(*context.history, self._asked(context)))
-        if learned.is_empty:
-            return context
-        if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
-            kept = self.store.dialogue(context.scope, context.dialogue)
-            context = replace(context, turns=(*self._latest(kept), context.turns[-1]))
-        return replace(context, learned=learned)
-
-    def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
-        """The question before the last reply, where what this turn tells changes its answer and is its reason."""
-        again = told_after(context)
-        if again is None or learned.forgotten or learned.pending is not None:
-            return None
-        reply = self.agent.run([replace(context, turns=again.turns)])[0].text
-        told = [*(fact.text for fact in learned.added), *sentences(spelt(again.statement))]
-        is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in told)
-        return again if is_reason and reply != context.turns[-2].text else None
-
-    def _asked(self, context: Context) -> Turn:
-        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed."""
-        turn = context.turns[-1]
-        if turn.speaker != "user":
-            return turn
-        recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
-        whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
-        return replace(turn, text=spelt(turn.text) if whole is None else whole)
+    def _learning(self) -> TurnLearning:
+        return TurnLearning(self.agent, self.store, self.memory, self._history, self._learns)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
         """The dialogue and the stored reply of a request that was answered before."""
@@ -472,8 +394,8 @@ class Assistant:
 
     def mentions(self, *, user: str = DEFAULT_USER) -> tuple[str, ...]:
         """Turns that hold a rare word of the fact that was deleted last, within a minute and in the same process."""
-        found = getattr(self.memory, "mentions", None)
-        return tuple(found(self.scope(user))) if found is not None else ()
+        mentions = getattr(self.memory, "mentions", None)
+        return tuple(mentions(self.scope(user))) if mentions is not None else ()
 
     def forget_mentions(self, *, user: str = DEFAULT_USER) -> int:
         """Delete the turns that `mentions` shows; how many there were."""
@@ -573,8 +495,10 @@ class Assistant:
         `turn` is the reply's place in `history`, the last one where it is not given; `better` what should have been
         said instead.
         """
-        said = None if better is None else clean(better, most=self._most)
-        self._rate(user, dialogue, turn, good=good, better=said)
+        from dragoman.agent.feedback import rate_reply
+
+        better = None if better is None else clean(better, most=self._most)
+        rate_reply(self.store, self.scope(user), dialogue, turn=turn, good=good, better=better)
 
     def label_search(
         self,
@@ -588,31 +512,9 @@ class Assistant:
 
         `turn` is the reply's place in `history`, the last one where it is not given.
         """
-        self._rate(user, dialogue, turn, needed=needed)
+        from dragoman.agent.feedback import rate_reply
 
-    def _rate(
-        self,
-        user: str,
-        dialogue: str,
-        turn: int | None,
-        *,
-        good: bool | None = None,
-        needed: bool | None = None,
-        better: str | None = None,
-    ) -> None:
-        from dragoman.agent.feedback import rate
-
-        scope = self.scope(user)
-        if turn is None:
-            reply = self.last_reply(user=user, dialogue=dialogue)
-        else:
-            kept = self.store.traces(scope, dialogue)
-            trace = kept[turn] if 0 <= turn < len(kept) else None
-            reply = None if trace is None else reply_from_json(trace)
-        if reply is None:
-            raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
-        retrieved = reply.verdict.retrieve
-        rate(self.store, scope, dialogue, retrieved=retrieved, good=good, needed=needed, turn=turn, better=better)
+        rate_reply(self.store, self.scope(user), dialogue, turn=turn, needed=needed)
 
     def warm_up(self, *, everything: bool = False) -> None:
         """Begin loading the encoder, which every turn needs, in the background; with `everything`, all models."""
@@ -635,18 +537,6 @@ class Assistant:
             kind = "no memory" if self.memory is None else f"the memory {type(self.memory).__name__}"
             raise ConfigError(f"This agent has {kind}, which cannot {name}.", remedy="Set memory.kind to rules.")
         return method
-
-
-def _stated(context: Context, again: Resumed | None) -> Context:
-    """What memory learns from: an answer to a question back as the statement that it stands for."""
-    if again is None:
-        return context
-    return replace(context, turns=(*context.history, replace(context.turns[-1], text=again.statement)))
-
-
-def _without_deleted_text(learned: Learned) -> Learned:
-    """What the trace keeps of a change: the ids of deleted facts, never their words."""
-    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten), mentions=())
 
 
 def _count(answer: object) -> int:

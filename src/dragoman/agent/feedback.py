@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.agent.turns import WITHHELD
-from dragoman.core.errors import StoreCorruptError
+from dragoman.core.errors import InputError, StoreCorruptError
 from dragoman.core.protocols import Store
+from dragoman.core.trace import reply_from_json
 from dragoman.core.values import ASIDE, Context, Scope, Turn
 
 KEY = "feedback"
@@ -69,6 +70,28 @@ def rate(
     store.keep(scope, KEY, json.dumps([*rows, row], ensure_ascii=False))
     if replaced:  # nothing leads to that answer any more, so nobody could ask to forget it
         store.erase_turns(scope, BETTER, replaced)
+
+
+def rate_reply(
+    store: Store,
+    scope: Scope,
+    dialogue: str,
+    *,
+    turn: int | None = None,
+    good: bool | None = None,
+    needed: bool | None = None,
+    better: str | None = None,
+) -> None:
+    """`rate` for a reply that the store holds: whether it searched is in its trace."""
+    if turn is None:
+        trace = store.trace(scope, dialogue)
+    else:
+        traces = store.traces(scope, dialogue)
+        trace = traces[turn] if 0 <= turn < len(traces) else None
+    if trace is None:
+        raise InputError("There is no reply to judge in this dialogue.", remedy="Ask something first.")
+    retrieved = reply_from_json(trace).verdict.retrieve
+    rate(store, scope, dialogue, retrieved=retrieved, good=good, needed=needed, turn=turn, better=better)
 
 
 def ratings(store: Store, scope: Scope) -> Iterator[Rating]:

@@ -1,0 +1,126 @@
+"""What memory learns from a turn before it is answered, and the context that the agent then answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from dragoman.core.trace import Note
+from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Turn
+from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.same_question import about_another, after_correction, told_after
+from dragoman.text.second_person import second_person
+from dragoman.text.sentences import sentences
+from dragoman.text.spelling import spelt
+
+if TYPE_CHECKING:
+    from dragoman.agent.agent import Agent
+    from dragoman.core.protocols import Memory, Store
+
+
+def latest(turns: Sequence[Turn], most: int) -> Sequence[Turn]:
+    """The last turns of a dialogue, at most so many."""
+    return turns[-most:] if most else ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLearning:
+    """The memory's part in a turn: it learns from the user's words, and completes the question that is answered.
+
+    `history` is how many turns of a dialogue the agent reads. Unless it `learns`, turns are answered as they are.
+    """
+
+    agent: Agent
+    store: Store
+    memory: Memory | None
+    history: int
+    learns: bool = True
+
+    def learn(
+        self, contexts: list[Context], holds: Sequence[AbstractContextManager[object]]
+    ) -> tuple[list[Context], list[Note | None]]:
+        """The contexts with what memory took from their last turns, and a note where that is something."""
+        if self.memory is None or not self.learns:
+            return contexts, [None] * len(contexts)
+        started = perf_counter()
+        resumptions = [resumed(context) for context in contexts]
+        everything = [NOTHING_LEARNED] * len(contexts)
+        writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
+        refresh = getattr(self.memory, "refresh", None)
+        for context in contexts:  # what has run out is not to be read either
+            if refresh is not None and not context.control.writes_memory and context.control.keep:
+                refresh(context.scope)
+        with ExitStack() as held:
+            for nth in writing:
+                held.enter_context(holds[nth])
+            statements = [_stated(contexts[nth], resumptions[nth]) for nth in writing]
+            for nth, learned in zip(writing, self.memory.learn(statements) if writing else (), strict=True):
+                everything[nth] = learned
+        share = (perf_counter() - started) / max(1, len(contexts))
+        component = self.agent.names.get("memory", type(self.memory).__name__)
+        notes = [
+            None if learned.is_empty else Note("memory", component, share, _without_deleted_text(learned))
+            for learned in everything
+        ]
+        return [self._to_answer(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
+
+    def recollected(self, context: Context) -> Context:
+        """The context with what memory has on a question about the history of the user's facts, where it is one."""
+        recollect = getattr(self.memory, "recollect", None)
+        if recollect is None or not context.learned.is_empty or context.control.memory == "off":
+            return context
+        recollection = recollect(context)
+        return context if recollection is None else replace(context, recollection=recollection)
+
+    def _to_answer(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
+        """The context that the agent answers; an answer to a question back resumes the question before it."""
+        if again is None and learned.added:
+            again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
+        again = again or self._changed_answer(context, learned)
+        if again is not None and not learned.forgotten:
+            *earlier, question = again.turns
+            # Memory holds the answer now; where it may not, the answer stands before the question.
+            answer = () if context.control.writes_memory else (Turn("user", again.statement),)
+            context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
+        if context.turns:
+            context = replace(context, turns=(*context.history, self._question(context)))
+        if learned.is_empty:
+            return context
+        if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
+            kept = self.store.dialogue(context.scope, context.dialogue)
+            context = replace(context, turns=(*latest(kept, self.history), context.turns[-1]))
+        return replace(context, learned=learned)
+
+    def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
+        """The question before the last reply, where what this turn tells changes its answer and is its reason."""
+        again = told_after(context)
+        if again is None or learned.forgotten or learned.pending is not None:
+            return None
+        reply = self.agent.run([replace(context, turns=again.turns)])[0].text
+        statements = [*(fact.text for fact in learned.added), *sentences(spelt(again.statement))]
+        is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in statements)
+        return again if is_reason and reply != context.turns[-2].text else None
+
+    def _question(self, context: Context) -> Turn:
+        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed."""
+        turn = context.turns[-1]
+        if turn.speaker != "user":
+            return turn
+        recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
+        whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
+        return replace(turn, text=spelt(turn.text) if whole is None else whole)
+
+
+def _stated(context: Context, again: Resumed | None) -> Context:
+    """What memory learns from: an answer to a question back as the statement that it stands for."""
+    if again is None:
+        return context
+    return replace(context, turns=(*context.history, replace(context.turns[-1], text=again.statement)))
+
+
+def _without_deleted_text(learned: Learned) -> Learned:
+    """What the trace keeps of a change: the ids of deleted facts, never their words."""
+    return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten), mentions=())
