@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,15 +13,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from dragoman.agent.assistant import UserTurn as Said
-from dragoman.core.control import DEFAULT_CONTROL, TurnControl
-from dragoman.core.errors import AbsentError, DragomanError, InputError, StoreError
-from dragoman.core.trace import Note, Reply
-from dragoman.core.values import SHARED_USER, Receipt, Sampling, Source, Turn, Usage
+from dragoman.core.errors import AbsentError, DragomanError, InputError
+from dragoman.core.values import SHARED_USER, Source
 from dragoman.server.access.caller import LOCAL, NO_LIMITS, Caller, Limits, acting_for, caller_of
 from dragoman.server.access.keys import invalid_key, recognise
 from dragoman.server.access.ledger import DAY
-from dragoman.server.access.quota import QUOTA, ChatUsage, Quota
+from dragoman.server.access.quota import QUOTA, Quota
 from dragoman.server.data import chats, uploads, user_data
 from dragoman.server.data.pending_uploads import sweep
 from dragoman.server.hosted_agent import Hosted, Seat
@@ -29,11 +26,12 @@ from dragoman.server.http.problems import unconfirmed
 from dragoman.server.observe.hooks import Observer, Watch
 from dragoman.server.service_threads import KeyedLocks, ServiceThreads
 from dragoman.server.turns.dialogue_match import DialogueMatch
-from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
+from dragoman.server.turns.events import TurnDone
 from dragoman.server.turns.fair_share import FairShare
 from dragoman.server.turns.forget_requests import asks_to_forget
 from dragoman.server.turns.quiet_turns import QuietTurns
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
+from dragoman.server.turns.turn_runner import CallerTurn, TurnRunner
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -42,36 +40,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("dragoman.server")
 P = ParamSpec("P")
 T = TypeVar("T")
-_TRACE_BYTES = 4000
 _RECEIVING = 32
 """Uploads that come in at once: each may lie on the disk whole before it is read."""
 _LOOK_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class CallerTurn:
-    """One user turn. `before` holds the earlier turns of a dialogue held elsewhere.
-
-    `request` is the caller's id of the request: a repeated request gets the same answer and is not executed twice.
-    `instructions` and `sampling` concern the wording of the reply, where a model writes it.
-    `control` says whether to search, how memory is used, and whether anything is kept; a private turn is not replayed.
-    `model` is a language model that the server allows instead of the agent's.
-    """
-
-    text: str
-    agent: str = ""
-    dialogue: str = "main"
-    before: tuple[Turn, ...] = ()
-    request: str = ""
-    instructions: str = ""
-    sampling: Sampling | None = None
-    control: TurnControl = DEFAULT_CONTROL
-    model: str = ""
-
-    @property
-    def bytes(self) -> int:
-        """About how many bytes the turn takes up when it is stored, with the turns before it."""
-        return sum(len(text.encode("utf-8", "replace")) for text in (self.text, *(turn.text for turn in self.before)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +86,7 @@ class Service:
         self.receiving = FairShare(_RECEIVING)
         self._locks = KeyedLocks()
         self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
-        self._chats = ChatUsage()
+        self._runner = TurnRunner(ledger, self.observers, most_bytes=self.settings.quota.user_chat_bytes)
         self._made = time.time()
         self.ready = False
 
@@ -159,7 +130,7 @@ class Service:
         line = (hosted.name, caller.tenant, caller.user, ask.dialogue)
         began = perf_counter()
         watches = [watch(hosted, ask) for watch in self.watchers]
-        work = partial(self._turn, hosted, caller, ask, began, watches=watches, after=after)
+        work = partial(self._runner.events, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
         async with self.alone("line", *line):  # here and over all servers turns stand in the same order
             if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
@@ -187,75 +158,6 @@ class Service:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
             await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
-
-    def _turn(
-        self,
-        hosted: Hosted,
-        caller: Caller,
-        ask: CallerTurn,
-        began: float,
-        *,
-        watches: Sequence[Watch] = (),
-        after: Callable[[TurnDone], None] | None = None,
-        place: Receipt | None = None,
-        is_counted: bool = True,
-    ) -> Generator[Event]:
-        """The events of a turn, in a worker thread."""
-        assistant = hosted.answering(caller.tenant, ask.model)
-        done: TurnDone | None = None
-        failure: BaseException | None = None
-        toll = Toll(ask.text, ask.before)
-        under = replace(place or Receipt(), request=ask.request) if ask.request or place else None
-        said = Said(ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.sampling, ask.control)
-        try:
-            if ask.request and ask.control.keep and (found := assistant.answered(said)) is not None:
-                dialogue, kept = found
-                usage, seconds = usage_of(kept.reply), perf_counter() - began
-                done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
-                yield from again(done)
-                return
-            scope, most = assistant.scope(caller.user), self.settings.quota.user_chat_bytes
-            self._chats.check(assistant.store, scope, ask.bytes, most if is_counted else None)
-            for piece in assistant.exchange(said):
-                toll.take(piece)
-                if isinstance(piece, str):
-                    yield Text(piece)
-                elif isinstance(piece, Note):
-                    for watch in watches:
-                        watch.noted(piece)
-                    event = decided(piece)
-                    if event is not None:
-                        yield event
-                else:
-                    seconds, usage = perf_counter() - began, usage_of(piece.reply)
-                    done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
-                    self._spend(caller, usage)
-                    self._chats.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
-                    if after is not None:
-                        after(done)
-                    yield done
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            self._spend_rest(caller, done, toll)
-            for observer in self.observers:
-                observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
-            for watch in watches:
-                watch.ended(done, failure)
-
-    def _spend(self, caller: Caller, usage: Usage) -> None:
-        """Count the tokens of a stored turn; a ledger that fails does not fail the turn."""
-        if self.ledger is not None:
-            try:
-                self.ledger.spend(caller.key, usage.total_tokens, time.time())
-            except StoreError as error:
-                _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
-
-    def _spend_rest(self, caller: Caller, done: TurnDone | None, toll: Toll) -> None:
-        """Count the tokens of a cancelled turn: its client may have read most of the reply."""
-        if done is None and toll.usage.calls:
-            self._spend(caller, toll.usage)
 
     # Everything else
 
@@ -399,11 +301,6 @@ class Service:
                 assistant.close()
         if self.ledger is not None:
             self.ledger.close()
-
-
-def _trace_bytes(reply: Reply) -> int:
-    """About how many bytes a reply takes up in the store: its trace repeats the evidence in the notes."""
-    return len(reply.text) + 3 * sum(len(piece.passage.text) for piece in reply.evidence) + _TRACE_BYTES
 
 
 def _recover(hosted: Hosted) -> None:

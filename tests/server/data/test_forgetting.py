@@ -11,9 +11,9 @@ import pytest
 
 from dragoman.core.errors import StoreError, StoreFullError
 from dragoman.server.access.caller import LOCAL
-from dragoman.server.service import CallerTurn
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.forget_requests import asks_to_forget
+from dragoman.server.turns.turn_runner import CallerTurn
 
 from ..mcp.test_tool_server import over_http
 from ..turns.test_turn_queue import Asking, until

@@ -15,7 +15,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.values import Draft, Usage
 from dragoman.server.http.app import make_app, with_request_limits
 from dragoman.server.observe.spans import Spans, exporter_of, wanted
-from dragoman.server.service import CallerTurn
+from dragoman.server.turns.turn_runner import CallerTurn
 
 pytestmark = pytest.mark.trust
 

@@ -24,9 +24,9 @@ from dragoman.server.http.schemas import ChatMessage, ChatRequest
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.structured_reply import UnfilledError, check_format, fill
 from dragoman.server.http.views import View, dumps
-from dragoman.server.service import CallerTurn
 from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
+from dragoman.server.turns.turn_runner import CallerTurn
 
 _LONGEST_INSTRUCTIONS = 20_000
 _WRITTEN = ("generated", "drafted")

@@ -24,8 +24,8 @@ from dragoman.server.mcp.elicitation import confirm as ask_to_confirm
 from dragoman.server.mcp.errors import WordedServer, tool_errors
 from dragoman.server.mcp.prompts import add_prompts
 from dragoman.server.mcp.resources import Call, Who, add_resources
-from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Decided, TurnDone, usage_of
+from dragoman.server.turns.turn_runner import CallerTurn
 from dragoman.text.forget.requests import means_everything
 
 if TYPE_CHECKING:

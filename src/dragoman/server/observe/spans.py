@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from dragoman.server.hosted_agent import Hosted
     from dragoman.server.http.request_limits import App, Receive, Send
-    from dragoman.server.service import CallerTurn
     from dragoman.server.turns.events import TurnDone
+    from dragoman.server.turns.turn_runner import CallerTurn
 
 Attributes: TypeAlias = dict[str, str | int | float | bool | tuple[str, ...]]
 PROVIDER = "dragoman"

@@ -32,7 +32,7 @@ from dragoman.server.page.live_turns import LiveTurn
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
 from dragoman.server.page.turn_controls import TurnControls
-from dragoman.server.service import CallerTurn
+from dragoman.server.turns.turn_runner import CallerTurn
 
 _OFTEN = 0.05
 """Seconds between two pictures of a text that is being written: the whole of it is sent each time."""

@@ -13,8 +13,9 @@ from dragoman.server.turns.events import Decided, Text, TurnDone
 
 if TYPE_CHECKING:
     from dragoman.server.access.caller import Caller
-    from dragoman.server.service import CallerTurn, Service
+    from dragoman.server.service import Service
     from dragoman.server.turns.turn_queue import RunningTurn
+    from dragoman.server.turns.turn_runner import CallerTurn
 
 State: TypeAlias = Literal["running", "done", "stopped", "failed"]
 _ALONE = 60.0

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from dragoman.server.hosted_agent import Seat
     from dragoman.server.page.texts import Language
     from dragoman.server.routes.runs import Runs
-    from dragoman.server.service import CallerTurn, Service
+    from dragoman.server.service import Service
+    from dragoman.server.turns.turn_runner import CallerTurn
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from dragoman.server.http.resource_schemas import AgentList
 from dragoman.server.http.schemas import TurnRequest
 from dragoman.server.http.streams import EventStream, failed_event
 from dragoman.server.routes.common import ONCE, Swift, Who, answer, request_id, responds_with, service_of
-from dragoman.server.service import CallerTurn
 from dragoman.server.turns.events import Event
+from dragoman.server.turns.turn_runner import CallerTurn
 
 router = APIRouter(tags=["Turns"])
 swift = APIRouter(tags=["Turns"], route_class=Swift)
