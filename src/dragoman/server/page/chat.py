@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
-from nicegui import background_tasks, ui
-from nicegui.elements.mixins.text_element import TextElement
+from nicegui import background_tasks
 
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
@@ -19,19 +18,18 @@ from dragoman.server.http.views import View
 from dragoman.server.page.composer import Composer, parse_search
 from dragoman.server.page.elements import (
     Phrases,
-    button,
     el,
-    empty,
     error_text,
     errors_shown,
-    icon_button,
     notice,
     source_label,
 )
 from dragoman.server.page.live_turns import LiveTurn
+from dragoman.server.page.question import Question
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
 from dragoman.server.page.turn_controls import TurnControls
+from dragoman.server.page.welcome import WELCOME, missing_chat, welcome
 from dragoman.server.turns.turn_runner import CallerTurn
 
 _OFTEN = 0.05
@@ -63,7 +61,7 @@ class ChatPanel:
         self._length = 0
         self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
-        self._editable: list[Callable[[int], None]] = []  # makes a question editable once its place is known
+        self._questions: list[Question] = []
         self.controls = TurnControls(
             words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
         )
@@ -92,28 +90,11 @@ class ChatPanel:
 
     def begin(self, agent: View, *, dialogue: str = "", private: bool = False) -> None:
         """Show an empty chat: the agent's greeting and example questions."""
-        words = self._words
         self._clear()
         self.page_session.dialogue = dialogue or self.page_session.dialogue
         self._start(replace(DEFAULT_CONTROL, keep=not private))
-        with self._log, el("div", classes="welcome"):
-            el("div", str(agent["title"]), "agent-name")
-            if private:
-                with el("div", classes="card private-note", role="note"):
-                    el("strong", words["private.title"])
-                    el("span", words["private.about"])
-            if agent["greeting"]:
-                el("p", str(agent["greeting"]), "greeting")
-            el("p", words["chat.what"], "muted what")
-            examples = [str(text) for text in agent["examples"]]
-            el("p", words["chat.try"] if examples else words["chat.ask"], "muted")
-            with el("div", classes="chips"):
-                for text in examples:
-                    button(text, partial(self._try, text), "chip")
-            if any(source["writable"] for source in agent["sources"]) and self.open_sources is not None:
-                with el("p", classes="muted also"):
-                    el("span", words["chat.folder"])
-                    button(words["chat.open_sources"], self.open_sources, "link")
+        with self._log:
+            welcome(agent, self._words, private=private, ask=self._try, open_sources=self.open_sources)
         self.composer.show(self._draft_name, busy=False)
 
     async def show(self, dialogue: str) -> bool:
@@ -131,13 +112,13 @@ class ChatPanel:
         for place, stored in enumerate(turns):
             text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
             if stored.turn.speaker == "user":
-                self._user(text, None if stored.is_withheld else place)
+                self._ask(text, None if stored.is_withheld else place)
                 self._last = stored.turn.text
             else:
                 last = self._stored(stored, text, place)
         self._length = len(turns)
         if live is not None:
-            self._user(live.question, None)
+            self._ask(live.question, None)
             self._last = live.question
             last = self._answer(ReplyCard(self.page_session, self._words))
             self._attach(last, live)
@@ -149,10 +130,8 @@ class ChatPanel:
         """Say that the address names no chat of this user."""
         self._clear()
         self._start(DEFAULT_CONTROL)
-        with self._log, el("div", classes="welcome missing"):
-            empty("o_search_off", self._words["chat.missing"], self._words["chat.missing_more"])
-            if self.begin_anew is not None:
-                button(self._words["dialogues.new"], self.begin_anew, "outline")
+        with self._log:
+            missing_chat(self._words, begin_anew=self.begin_anew)
         self.composer.show(_NEW, busy=False)
 
     async def send(self, typed: str, *, retrieve: RetrieveMode | None = None) -> None:
@@ -163,12 +142,12 @@ class ChatPanel:
         retrieve = retrieve or wanted
         control = self.page_session.control
         control = control if retrieve is None else replace(control, retrieve=retrieve)
-        for welcome in [child for child in self._log if "welcome" in child.classes]:
-            welcome.delete()
+        for shown in [child for child in self._log if WELCOME in child.classes]:
+            shown.delete()
         dialogue = self.page_session.dialogue
-        edit = self._user(text, None)
+        question = self._ask(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
-        answer.retry = partial(self._again, typed, edit)
+        answer.retry = partial(self._again, typed, question)
         self._last = text
         self._choose(answer)
         self.composer.show(dialogue, busy=True, last=typed)
@@ -287,7 +266,7 @@ class ChatPanel:
         self._choose(None)
         self._log.clear()
         self._last, self._length = "", 0
-        self._editable.clear()
+        self._questions.clear()
 
     async def _drop(self, dialogue: str) -> None:
         with suppress(DragomanError):  # it goes by itself after a while
@@ -358,63 +337,31 @@ class ChatPanel:
         """Finish a reply; the question before it can now be edited."""
         answer.finish()
         if answer.place is not None:
-            self._editable[-1](answer.place - 1)
+            self._questions[-1].make_editable(answer.place - 1)
 
     # Messages
 
-    def _user(self, text: str, place: int | None) -> TextElement:
+    def _ask(self, text: str, place: int | None) -> Question:
+        """Show a question; with its place in the chat it can be edited."""
         self._asking = text
-        with self._log, el("div", classes="turn user") as turn:
-            el("div", text, "bubble")
-            tools = el("div", classes="under tools")
-
-        def editable(at: int) -> None:
-            tools.clear()
-            with tools:
-                self._versions(at)
-                icon_button("o_edit", self._words["chat.edit"], partial(self._edit, turn, text, at), "thumb-like")
-
-        self._editable.append(editable)
+        question = Question(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
+        self._questions.append(question)
+        with self._log:
+            question.build()
         if place is not None:
-            editable(place)
-        return turn
+            question.make_editable(place)
+        return question
 
-    def _versions(self, place: int) -> None:
-        """Buttons that lead to the other versions of a question."""
-        versions = self._variants.get(place)
-        if versions is None or len(versions.names) < 2:
-            return
-        names, at = versions.names, versions.current
-        for step, icon, label in ((-1, "chevron_left", "chat.before"), (1, "chevron_right", "chat.after")):
-            if step > 0:
-                el("span", f"{at + 1}/{len(names)}", "muted figure")
-            other = names[(at + step) % len(names)]
-            icon_button(icon, self._words[label], partial(self._go, other), "thumb-like")
+    def _versions(self, place: int) -> chats.Variants | None:
+        return self._variants.get(place)
 
-    async def _go(self, dialogue: str) -> None:
+    async def _go(self, dialogue: str | None = None) -> None:
+        """Show another version of the chat, or this one anew."""
+        dialogue = dialogue or self.page_session.dialogue
         with errors_shown(self._words):
             await self.show(dialogue)
             if self.addressed is not None:
                 self.addressed(dialogue)
-
-    def _edit(self, turn: TextElement, text: str, place: int) -> None:
-        """Turn a question into a field; saving asks it anew in a branch."""
-        words = self._words
-        turn.clear()
-        with turn, el("div", classes="editing"):
-            field = ui.textarea(value=text).props("autogrow outlined dense autofocus")
-            field.props["aria-label"] = words["chat.edit"]
-            el("p", words["chat.edit_more"], "muted")
-
-            async def save() -> None:
-                await self._branch(place, str(field.value or ""))
-
-            async def cancel() -> None:
-                await self._go(self.page_session.dialogue)
-
-            with el("div", classes="row end"):
-                button(words["cancel"], cancel, "quiet")
-                button(words["chat.send"], save, "primary")
 
     async def _branch(self, place: int, text: str, *, retrieve: RetrieveMode | None = None) -> None:
         """Ask a question anew in a branch of the chat; both are kept."""
@@ -429,11 +376,11 @@ class ChatPanel:
             self._variants = await self.page_session.do(chats.variants, made)
             await self.send(text, retrieve=retrieve)
 
-    async def _again(self, text: str, turn: TextElement) -> None:
+    async def _again(self, text: str, question: Question) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
         if self._live is None:
             answer = self._selected
-            turn.delete()
+            question.delete()
             if answer is not None and answer.lost:
                 self._choose(None)
                 answer.box.delete()
