@@ -19,8 +19,8 @@ import pytest
 import dragoman
 from dragoman.decision.applies import LONGEST_FACT
 from dragoman.memory import patterns as memory_patterns
+from dragoman.memory.english.fragments import LONGEST_FRAGMENT
 from dragoman.memory.facts import LONGEST_SENTENCE
-from dragoman.memory.fragments import LONGEST_FRAGMENT
 from dragoman.text import patterns as text_patterns
 from dragoman.text.forget.requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
@@ -36,7 +36,7 @@ BOUNDS = {
     "dragoman.memory.facts._QUOTED": LONGEST_SENTENCE,
     "dragoman.memory.facts._AROUND instruction": LONGEST_SENTENCE,
     "dragoman.memory.chinese._AROUND instruction": LONGEST_SENTENCE,
-    "dragoman.memory.relations._AROUND instruction": LONGEST_SENTENCE,
+    "dragoman.memory.english.relations._AROUND instruction": LONGEST_SENTENCE,
     "dragoman.decision.facts._YES": LONGEST_FACT,
     "dragoman.decision.questions._PRICE": LONGEST_FACT,
     "dragoman.decision.questions._PAY": LONGEST_FACT,

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
 from dragoman.memory import chinese
-from dragoman.memory.clauses import Reader
-from dragoman.memory.fragments import completed, embedded, named_with_ages
+from dragoman.memory.english.clauses import Reader
+from dragoman.memory.english.fragments import completed, embedded, named_with_ages
+from dragoman.memory.english.relations import clause_facts
+from dragoman.memory.english.wording import written_out
 from dragoman.memory.patterns import around, like, words
-from dragoman.memory.relations import clause_facts
-from dragoman.memory.wording import written_out
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.sentences import sentences

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.wording import written_out
+from dragoman.memory.english.wording import written_out
 
 
 @pytest.mark.parametrize(

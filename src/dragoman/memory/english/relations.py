@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Fact
-from dragoman.memory.clauses import Clause
+from dragoman.memory.english.clauses import Clause
+from dragoman.memory.english.predicate import Predicate, predicate
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
-from dragoman.memory.predicate import Predicate, predicate
 from dragoman.memory.roles import is_occupation
 from dragoman.memory.subjects import USER, Subject
 from dragoman.text.patterns import Lazy

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dragoman.memory.chunks import is_question
+from dragoman.memory.english.chunks import is_question
 from dragoman.memory.patterns import REWRITES, Rewrite
 from dragoman.memory.roles import singular
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.clauses import Reader
+from dragoman.memory.english.clauses import Reader
 
 
 def read(sentence, *, asks=False, people=None):

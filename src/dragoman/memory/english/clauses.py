@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dragoman.memory.chunks import (
+from dragoman.memory.english.chunks import (
     RELATIVE,
     chunks,
     continues,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.memory.english.fragments import LONGEST_FRAGMENT, completed, embedded, named_with_ages
 from dragoman.memory.facts import facts
-from dragoman.memory.fragments import LONGEST_FRAGMENT, completed, embedded, named_with_ages
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.predicate import Predicate, predicate
+from dragoman.memory.english.predicate import Predicate, predicate
 
 
 @pytest.mark.parametrize(
