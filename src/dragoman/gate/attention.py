@@ -14,6 +14,7 @@ from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Source, Verdict
 from dragoman.gate.features import WINDOW
 from dragoman.gate.inputs import FIELDS, GateInput, Inputs
+from dragoman.gate.verdicts import AWAITS_EVIDENCE, by_threshold
 from dragoman.models.onnx.attention_scorer import OTHERS, TURNS, AttentionScorer, TextPiece
 from dragoman.models.part import open_part
 
@@ -138,18 +139,13 @@ class AttentionGate:
         scorer, reading = self._open()
         inputs = reading.inputs
         if inputs.reads_evidence and evidence is None:
-            return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
+            return [AWAITS_EVIDENCE] * len(turns)
         gate_inputs = inputs.gather(
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
-        head = scorer.part.head(HEAD)
-        threshold = head.threshold(LABEL) if self._threshold is None else self._threshold
-        verdicts = []
-        for score in scorer.scores([reading.pieces(one) for one in gate_inputs]):
-            probability = head.probability(score, LABEL)
-            reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
-            verdicts.append(Verdict(probability >= threshold, probability, reason))
-        return verdicts
+        head, threshold = scorer.part.head(HEAD), self.threshold
+        scores = scorer.scores([reading.pieces(one) for one in gate_inputs])
+        return [by_threshold(head.probability(score, LABEL), threshold) for score in scores]
 
     def _open(self) -> tuple[AttentionScorer, AttentionReading]:
         with self._lock:

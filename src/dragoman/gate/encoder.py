@@ -11,6 +11,7 @@ from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.gate.inputs import unaided
+from dragoman.gate.verdicts import by_threshold
 from dragoman.models.onnx.scorer import LazyScorer, Scorer, Text
 from dragoman.text.view import View
 
@@ -68,12 +69,8 @@ class EncoderGate:
         head = scorer.part.head(HEAD)
         threshold = self.threshold
         replies = unaided(self._reader, turns) if scorer.part.options.get("reply") and turns else None
-        verdicts = []
-        for score in gate_scores(scorer, turns, replies)[:, 0]:
-            probability = head.probability(float(score), LABEL)
-            reason = f"probability {probability:.2f}, threshold {threshold:.2f}"
-            verdicts.append(Verdict(probability >= threshold, probability, reason))
-        return verdicts
+        scores = gate_scores(scorer, turns, replies)[:, 0]
+        return [by_threshold(head.probability(float(score), LABEL), threshold) for score in scores]
 
 
 def gate_scores(scorer: Scorer, turns: Sequence[Context], replies: Sequence[str] | None = None) -> FloatArray:

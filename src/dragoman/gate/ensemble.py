@@ -9,6 +9,7 @@ from dragoman.core.protocols import Gate
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.core.warming import warm
+from dragoman.gate.verdicts import AWAITS_EVIDENCE
 from dragoman.models.calibration import mixed
 
 _EDGE = 1e-6
@@ -62,7 +63,7 @@ class EnsembleGate:
         if not turns:
             return []
         if self.reads_evidence and evidence is None:
-            return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
+            return [AWAITS_EVIDENCE] * len(turns)
         threshold = self.threshold
         both = zip(*(gate.decide(turns, evidence) for gate in self._gates), strict=True)
         return [self._verdict(pair, threshold) for pair in both]

@@ -12,6 +12,7 @@ from dragoman.core.protocols import LanguageModel, Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Prompt, Source, Verdict
 from dragoman.gate.inputs import GateInput, Inputs
+from dragoman.gate.verdicts import AWAITS_EVIDENCE, by_threshold
 from dragoman.models.adapter_chooser import Chooser
 from dragoman.models.part import open_part
 
@@ -102,7 +103,7 @@ class TunedGate:
             return []
         chooser, inputs = self._open()
         if inputs.reads_evidence and evidence is None:
-            return [Verdict(True, 1.0, "decides when it has seen the evidence")] * len(turns)
+            return [AWAITS_EVIDENCE] * len(turns)
         gate_inputs = inputs.gather(
             turns, evidence, reader=self._reader, language_model=self._language_model, sources=self._sources
         )
@@ -110,10 +111,7 @@ class TunedGate:
         probabilities = chooser.probabilities(
             tuned_prompts(inputs, gate_inputs, str(chooser.part.options["prompt"])), HEAD
         )
-        return [
-            Verdict(probability >= threshold, probability, f"probability {probability:.2f}, threshold {threshold:.2f}")
-            for probability in probabilities
-        ]
+        return [by_threshold(probability, threshold) for probability in probabilities]
 
     def _open(self) -> tuple[Chooser, Inputs]:
         with self._lock:

@@ -11,7 +11,17 @@ from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import TableRows
-from dragoman.sources.formats.xml_events import End, Event, Start, events, main_part, relations, skip
+from dragoman.sources.formats.xml_events import (
+    CORE_PROPERTIES,
+    End,
+    Event,
+    Start,
+    events,
+    main_part,
+    member_title,
+    relations,
+    skip,
+)
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _SKIPPED = frozenset({"Fallback", "del", "moveFrom", "delText", "instrText", "sectPr", "rPr", "fldData"})
@@ -63,19 +73,7 @@ def read(content: bytes, name: str) -> Document:
     )
     walk.run(events(archive, main))
     sections = outline.sections()
-    return Document(walk.title or outline.title or core_title(archive) or humanise(name), sections)
-
-
-def core_title(archive: Archive) -> str:
-    """The title in the properties of an Open XML file."""
-    if "docProps/core.xml" not in archive:
-        return ""
-    stream = events(archive, "docProps/core.xml")
-    for event in stream:
-        if isinstance(event, Start) and event.tag == "title":
-            following = next(stream)
-            return unwrap(clean(following)) if isinstance(following, str) else ""
-    return ""
+    return Document(walk.title or outline.title or member_title(archive, CORE_PROPERTIES) or humanise(name), sections)
 
 
 class _Walk:

@@ -9,7 +9,7 @@ from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import MOST_CELLS, TableRows
-from dragoman.sources.formats.xml_events import End, Event, Start, events, skip
+from dragoman.sources.formats.xml_events import End, Event, Start, events, member_title, skip
 
 _SKIPPED = frozenset({"tracked-changes", "annotation", "note-citation", "forms", "sequence-decls"})
 _DEEPEST_LIST = 20
@@ -23,7 +23,7 @@ def read(content: bytes, name: str) -> Document:
     walk = _Walk(outline)
     walk.run(events(archive, "content.xml"))
     sections = outline.sections()
-    return Document(walk.title or outline.title or _title(archive) or humanise(name), sections)
+    return Document(walk.title or outline.title or member_title(archive, "meta.xml") or humanise(name), sections)
 
 
 def _check_manifest(archive: Archive) -> None:
@@ -39,17 +39,6 @@ def _check_manifest(archive: Archive) -> None:
                 raise InputError(
                     f"'{archive.name}' contains macros, which are programs.", remedy="Save a copy without macros."
                 )
-
-
-def _title(archive: Archive) -> str:
-    if "meta.xml" not in archive:
-        return ""
-    stream = events(archive, "meta.xml")
-    for event in stream:
-        if isinstance(event, Start) and event.tag == "title":
-            following = next(stream)
-            return unwrap(clean(following)) if isinstance(following, str) else ""
-    return ""
 
 
 class _Walk:

@@ -7,9 +7,19 @@ from collections.abc import Iterator
 from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, short, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
-from dragoman.sources.formats.docx import core_title
 from dragoman.sources.formats.table import TableRows
-from dragoman.sources.formats.xml_events import Attributes, End, Event, Start, events, main_part, relations, skip
+from dragoman.sources.formats.xml_events import (
+    CORE_PROPERTIES,
+    Attributes,
+    End,
+    Event,
+    Start,
+    events,
+    main_part,
+    member_title,
+    relations,
+    skip,
+)
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
@@ -38,7 +48,7 @@ def read(content: bytes, name: str) -> Document:
             headings = (short(slide.title),) if slide.title else ()
             sections.append(Section(tuple(blocks), headings, {"page": str(number)}))
     first = sections[0].headings[0] if sections and sections[0].headings else ""
-    title = core_title(archive)
+    title = member_title(archive, CORE_PROPERTIES)
     usual = ("", "powerpoint presentation")
     return Document(first or (title if title.lower() not in usual else humanise(name)), tuple(sections))
 
