@@ -330,12 +330,12 @@ class Agent:
             turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
             return True
         if context.learned.is_empty:
-            said = unchanged_memory(context.last, context.control, language)
+            answer = unchanged_memory(context.last, context.control, language)
         else:
-            said = deletion_reply(context.learned, language)
-        if said is None:
+            answer = deletion_reply(context.learned, language)
+        if answer is None:
             return False
-        turn.draft = Draft(said, 1.0, "said")
+        turn.draft = Draft(answer, 1.0, "said")
         turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
         return True
 

@@ -52,9 +52,9 @@ def rate(
     A second thumb for the same reply takes the place of the first, and a second word on the search that of the first.
     """
     place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
-    known = _rows(store, scope)
-    old = next((row for row in known if (row["dialogue"], row["turns"]) == (dialogue, place)), {})
-    rows = [row for row in known if row is not old]
+    earlier = _rows(store, scope)
+    old = next((row for row in earlier if (row["dialogue"], row["turns"]) == (dialogue, place)), {})
+    rows = [row for row in earlier if row is not old]
     row: dict[str, object] = {"dialogue": dialogue, "turns": place, "retrieved": retrieved}
     row |= {key: old[key] for key in ("good", "needed", "better") if key in old}
     replaced: list[int] = []
@@ -98,9 +98,9 @@ def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
     """The thumbs of a user, with the dialogues they are about; where the user's words are gone, so is the thumb."""
     better = store.dialogue(scope, BETTER)
     for row in _rows(store, scope):
-        said = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
-        if said and said[-1].speaker == "user" and _is_there(said[-1]):
-            turns = tuple(turn for turn in said if _is_there(turn))
+        turns_before = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
+        if turns_before and turns_before[-1].speaker == "user" and _is_there(turns_before[-1]):
+            turns = tuple(turn for turn in turns_before if _is_there(turn))
             context = Context(turns, scope, str(row["dialogue"]))
             place = int(str(row.get("better", -1)))
             answer = better[place].text if 0 <= place < len(better) else ""

@@ -64,16 +64,16 @@ def age_at(fact: Fact | None, born: Day | None, at: datetime, zone: tzinfo) -> A
             return Age(max(0, today.year - born.year - 1), today.year - born.year)
         years = today.year - born.year - (today < birthday(born, today.year))
         return Age(years, years) if years >= 0 else None
-    told = None if fact is None else years_of(fact)
-    said = None if fact is None else moment_of(fact.said_at)
-    if told is None or said is None:
+    stated = None if fact is None else years_of(fact)
+    said_at = None if fact is None else moment_of(fact.said_at)
+    if stated is None or said_at is None:
         return None
-    day = said.astimezone(zone).date()
+    day = said_at.astimezone(zone).date()
     if born is not None:
-        exact = told + birthdays_between(day, today, born)
+        exact = stated + birthdays_between(day, today, born)
         return Age(exact, exact)
     full, rest = divmod(max(0, (today - day).days), 365.25)
-    return Age(told + int(full), told + int(full) + (1 if rest > 1 else 0))
+    return Age(stated + int(full), stated + int(full) + (1 if rest > 1 else 0))
 
 
 def birthdays_between(first: date, last: date, born: Day) -> int:
@@ -104,8 +104,8 @@ def aged(passages: Sequence[Passage], at: datetime, zone: tzinfo) -> list[tuple[
         born = birthday_of(fact.subject, facts) if is_age(fact) else None
         if born is None or not born.month:
             continue
-        age, told = age_at(fact, born if not born.year else replace(born, year=0), at, zone), years_of(fact)
-        if age is not None and told is not None and age.least > told:
+        age, years = age_at(fact, born if not born.year else replace(born, year=0), at, zone), years_of(fact)
+        if age is not None and years is not None and age.least > years:
             changes.append((passage, _with_years(fact, age.least, at)))
     return changes
 

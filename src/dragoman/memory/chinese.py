@@ -207,10 +207,10 @@ def _first(predicate: str, who: str) -> tuple[Rule, re.Match[str]] | None:
 
 
 def _match(subject: Subject, predicate: str, said: str) -> Fact | None:
-    found = _first(predicate, "user" if subject.key == USER else "other")
-    if found is None:
+    first = _first(predicate, "user" if subject.key == USER else "other")
+    if first is None:
         return _matter(subject, predicate, said)
-    rule, match = found
+    rule, match = first
     groups = match.groupdict()
     value = next((groups[key] for key in ("x", "y", "z") if groups.get(key)), "").strip()
     value = rule.value.format(x=value) if rule.value else value
@@ -226,8 +226,8 @@ def _match(subject: Subject, predicate: str, said: str) -> Fact | None:
 
 def _is_own(clause: str) -> bool:
     """Whether a clause without a subject can only be about the user: "对花生过敏", "刚办了年卡"."""
-    found = _first(clause, "user")
-    return (found is not None and found[0].slot in _OWN_SLOTS) or _OWN_ACT.match(clause) is not None
+    relation = _first(clause, "user")
+    return (relation is not None and relation[0].slot in _OWN_SLOTS) or _OWN_ACT.match(clause) is not None
 
 
 def _described(subject: Subject, predicate: str, said: str) -> Fact | None:

@@ -234,10 +234,10 @@ def _valid_then(asking: Asking, period: Period) -> Recollection | None:
         return None
     start, end = _bounds(period, asking.at)
     whole = replace(topic, text="")
-    known = [row for row in whole.of(asking.rows) if not row.meta.get("corrected") and not row.meta.get(PENDING)]
-    if not known:
+    facts = [row for row in whole.of(asking.rows) if not row.meta.get("corrected") and not row.meta.get(PENDING)]
+    if not facts:
         return None
-    made = asking.made("valid", valid(known, start, end), whole.of(asking.live), grain=period.grain)
+    made = asking.made("valid", valid(facts, start, end), whole.of(asking.live), grain=period.grain)
     return replace(made, start=start, end=end)
 
 

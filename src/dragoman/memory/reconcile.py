@@ -42,8 +42,8 @@ def repeats(fact: Fact, old: Fact) -> bool:
 
 def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> bool:
     """Whether a new fact makes an old one untrue: of the same subject, about the same, with another value."""
-    known = dict(people) if people is not None else people_of((old, fact))
-    if not is_same(fact, old, known):
+    names = dict(people) if people is not None else people_of((old, fact))
+    if not is_same(fact, old, names):
         return False
     relation, had = fact.relation.rstrip("!"), old.relation
     same_value = _overlaps(fact.value, old.value)
@@ -79,8 +79,8 @@ def older_than(id: str, live: Sequence[Passage]) -> Sequence[Passage]:
 
 def _owner(slot: str) -> str:
     for mark in ("'s ", "的"):
-        owner, found, _ = slot.partition(mark)
-        if found:
+        owner, separator, _ = slot.partition(mark)
+        if separator:
             return owner
     return "user"
 

@@ -222,10 +222,10 @@ class RuleMemory:
 
     def erasure(self, scope: Scope, *, dialogue: str = "") -> Erasure:
         """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
-        known = self._store.passages(scope, self._source.name) if self._source is not None else ()
+        facts = self._store.passages(scope, self._source.name) if self._source is not None else ()
         chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
         files = self.count_files(scope) if self.count_files is not None else 0
-        return Erasure(sum(1 for _ in known), len(chats), files)
+        return Erasure(sum(1 for _ in facts), len(chats), files)
 
     def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
         """Whether the last agent turn of a dialogue asked to confirm that everything is erased.
@@ -459,9 +459,9 @@ class RuleMemory:
         """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
         forget_texts()
         clear_caches(self._encoder, self._model)
-        known = getattr(self._analyse, "forget", None)
-        if callable(known):
-            known()
+        forget = getattr(self._analyse, "forget", None)
+        if callable(forget):
+            forget()
 
 
 def _reopened(row: Passage) -> Passage:

@@ -99,13 +99,13 @@ def ended(old: Passage, until: str, at: str) -> Mapping[str, str]:
     A fact never ends before it begins, whatever the clock says. One that ends when it begins, by what is said later,
     was `corrected`: it never was true.
     """
-    _, start, known = times_of(old.meta)
-    said = old.meta.get("said_at", "")
-    meta = {"valid_until": max(min(until, known) if known else until, start), "replaced_at": max(at, said)}
-    return {**meta, "corrected": "yes"} if until == start and "" < said < at else meta
+    _, start, end = times_of(old.meta)
+    said_at = old.meta.get("said_at", "")
+    meta = {"valid_until": max(min(until, end) if end else until, start), "replaced_at": max(at, said_at)}
+    return {**meta, "corrected": "yes"} if until == start and "" < said_at < at else meta
 
 
 def is_announced(fact: Fact) -> bool:
     """Whether a fact is true only from a later day on."""
-    start, said = moment_of(fact.valid_from), moment_of(fact.said_at)
-    return start is not None and said is not None and start > said
+    start, said_at = moment_of(fact.valid_from), moment_of(fact.said_at)
+    return start is not None and said_at is not None and start > said_at

@@ -31,8 +31,8 @@ class AllowedRetriever:
         if not any(request.context.control.limits_sources for request in requests):
             return self._inner.retrieve(requests)
         allowed = [_limited(request) for request in requests]
-        found = iter(self._inner.retrieve([request for request in allowed if request.sources]))
-        return [next(found) if request.sources else Found() for request in allowed]
+        results = iter(self._inner.retrieve([request for request in allowed if request.sources]))
+        return [next(results) if request.sources else Found() for request in allowed]
 
 
 def _limited(request: Request) -> Request:

@@ -98,9 +98,9 @@ class PersonalRetriever:
         ids = tuple(passage.id for passage in learned)
         key: Key = (context.turns, context.scope, context.dialogue, context.control, ids)
         with self._lock:
-            known = self._joint.get(key)
-        if known is not None:
-            return known
+            cached = self._joint.get(key)
+        if cached is not None:
+            return cached
         joint = self._search(context)
         with self._lock:
             self._joint[key] = joint
@@ -127,12 +127,13 @@ class PersonalRetriever:
             return Joint((), tuple(passages), tuple(options)) if chinese else NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
         bearing = bearing_facts(options, most=len(options))
-        told = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
+        useful = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
         again = [
-            Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),)) for fact in told[:_SEARCHED_WITH]
+            Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),))
+            for fact in useful[:_SEARCHED_WITH]
         ]
-        known = {piece.id for piece in passages}
-        more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in known]
+        ids = {piece.id for piece in passages}
+        more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in ids]
         passages += list({piece.id: piece for piece in more}.values())
         return Joint(tuple(facts), tuple(passages), tuple(self._ranker.rank(context, facts, passages)))
 

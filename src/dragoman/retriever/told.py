@@ -57,12 +57,12 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             continue
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
-        known = held | (_words(reply.text) if learned else set())
+        held_words = held | (_words(reply.text) if learned else set())
         for clause in _clauses(spelt(own_words(turn.text)), whole=not learned):
             statement = _LEAD.sub("", clause)
             sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)
-            new = len(words - known) / len(words) if words else 0.0
+            new = len(words - held_words) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
                 continue
             if _WISH.match(sentence) or _PRONOUN.match(sentence):

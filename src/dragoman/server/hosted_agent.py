@@ -80,9 +80,9 @@ class Hosted:
 
     def view(self, tenant: str) -> Assistant:
         """The assistant of a tenant; the first call ingests the declared files."""
-        known = self._views.get(tenant or self.assistant.tenant)
-        if known is not None:
-            return known
+        view = self._views.get(tenant or self.assistant.tenant)
+        if view is not None:
+            return view
         with self._lock:
             if tenant not in self._views:
                 self._views[tenant] = self.assistant.for_tenant(tenant)
@@ -154,10 +154,10 @@ class Hosted:
 
 
 def _declared(assistant: Assistant, name: str) -> Source:
-    found = next((source for source in assistant.sources if source.name == name), None)
-    if found is None:
+    declared = next((source for source in assistant.sources if source.name == name), None)
+    if declared is None:
         raise absent("source")
-    return found
+    return declared
 
 
 def _unwanted(usher: Usher, taken: asyncio.Future[Any]) -> None:

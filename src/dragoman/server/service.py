@@ -255,10 +255,10 @@ class Service:
             await asyncio.sleep(_LOOK_SECONDS)
             for key in self.turn_queue.callers():
                 try:
-                    found = await self._counted(self.ledger.find, str(key))
+                    entry = await self._counted(self.ledger.find, str(key))
                 except DragomanError:
                     continue  # whoever calls next is told what is wrong with the ledger
-                if found is None or found[0].revoked is not None:
+                if entry is None or entry[0].revoked is not None:
                     self.turn_queue.end(key, invalid_key())
 
     async def warm_up(self) -> None:

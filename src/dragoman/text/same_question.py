@@ -75,12 +75,16 @@ def told_after(context: Context) -> Resumed | None:
     turns = context.turns
     if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
         return None
-    told, question = turns[-1], turns[-3]
-    if form(told.text).act != "statement" or form(question.text).act != "question" or language(told.text) == "zh":
+    statement, question = turns[-1], turns[-3]
+    if (
+        form(statement.text).act != "statement"
+        or form(question.text).act != "question"
+        or language(statement.text) == "zh"
+    ):
         return None
-    if not 2 <= len(told.text.split()) <= _LONGEST_TOLD:
+    if not 2 <= len(statement.text.split()) <= _LONGEST_TOLD:
         return None
-    return Resumed(question.text, told.text, (*turns[:-3], told, question))
+    return Resumed(question.text, statement.text, (*turns[:-3], statement, question))
 
 
 def _with_subject(asked: str, who: str) -> str | None:

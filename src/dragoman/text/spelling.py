@@ -27,11 +27,11 @@ _FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎�
 @text_cache(maxsize=4096)
 def spelt(text: str) -> str:
     """The text with chat spellings written out; words that are none of them stay as they are."""
-    known = words("spelling")
+    spellings = words("spelling")
     plain = _FOR_SOMEBODY.sub("for", _FOR.sub("for", text)) if "4" in text else text
     plain = _TO.sub("to", plain) if "2" in plain else plain
-    if not known.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
-        plain = _WORD.sub(lambda word: _meant(word[0], known), plain)
+    if not spellings.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
+        plain = _WORD.sub(lambda word: _meant(word[0], spellings), plain)
     plain = untyped(plain)
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)

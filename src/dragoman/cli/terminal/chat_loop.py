@@ -177,12 +177,12 @@ class ChatLoop:
 
     def _memory(self, mode: str) -> None:
         if mode:
-            known = next((name for name in MEMORY_MODES if name == mode.lower()), None)
-            if known is None:
+            chosen = next((name for name in MEMORY_MODES if name == mode.lower()), None)
+            if chosen is None:
                 self._dim("Use /memory on, /memory read or /memory off; /memory alone shows what is remembered.")
                 return
-            self._control = replace(self._control, memory=known)
-            about = {"on": "read and written", "read": "read, not written", "off": "not used"}[known]
+            self._control = replace(self._control, memory=chosen)
+            about = {"on": "read and written", "read": "read, not written", "off": "not used"}[chosen]
             self._dim(f"Memory is {about} from now on.")
             return
         facts = self._assistant.recall(user=self._user)

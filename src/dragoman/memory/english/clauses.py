@@ -184,34 +184,34 @@ class Reader:
         word = tokens[start].lower()
         now = [token for token in tokens[:start] if token.lower() == "now"]
         rest = [*now, *tokens[start + 1 :]]
-        found: Start | None
+        reading: Start | None
         if word in ("i", "we"):
-            found = (I if word == "i" else WE), rest
+            reading = (I if word == "i" else WE), rest
         elif word == "me":
-            found = I, rest[1:] if rest and rest[0].lower() == "i" else (rest if verb_of(rest) else [])
+            reading = I, rest[1:] if rest and rest[0].lower() == "i" else (rest if verb_of(rest) else [])
         elif word in ("my", "our"):
             subject, end = noun_phrase(tokens, start)
             rest = list(tokens[end:])
-            found = (subject, rest) if not rest or verb_of(rest) else None
+            reading = (subject, rest) if not rest or verb_of(rest) else None
         elif word == "one" and [token.lower() for token in rest[:2]] in (["of", "my"], ["of", "our"]):
             subject, end = noun_phrase(tokens, start + 2)
             rest = list(tokens[end:])
             one = subject and Subject(subject.key, f"One of {within(subject.phrase)}", subject.role)
-            found = (one, rest) if verb_of(rest) else None
+            reading = (one, rest) if verb_of(rest) else None
         elif word == "there" and verb_of(rest) == "be" and re.search(r" (?:of us|people|adults)\b", text_of(rest)):
-            found = WE, ["are", *text_of(rest[1:]).replace(" of us", " people").split()]
+            reading = WE, ["are", *text_of(rest[1:]).replace(" of us", " people").split()]
         elif word in ("his", "her", "its", "their") and len(rest) > 1 and rest[0].lower() in _PROPERTIES:
-            found = self._property(rest)
+            reading = self._property(rest)
         elif word in ("he", "she", "they", "it") and rest:
             if self._last is None:
                 self._last = self._only_one(word)
             elif word in ("he", "she") and self._last.kind == "person" and not fits(self._last.role, word):
                 others = [one for one in self._met.values() if one.kind == "person" and fits(one.role, word)]
                 self._last = others[-1] if others else self._last
-            found = (self._last if self._fits(word) and verb_of(rest) else None), rest
+            reading = (self._last if self._fits(word) and verb_of(rest) else None), rest
         else:
-            found = self._named(tokens, start, first=first)
-        return found
+            reading = self._named(tokens, start, first=first)
+        return reading
 
     def _property(self, rest: list[str]) -> Start:
         """What "his name is Admiral" says of whoever was mentioned last."""
@@ -233,9 +233,9 @@ class Reader:
         name, rest = tokens[start], list(tokens[start + 1 :])
         if not rest:
             return None
-        known = self._person(name) if verb_of(rest) and name.lower() not in _OTHERS else None
-        if known is not None:
-            return known, rest
+        person = self._person(name) if verb_of(rest) and name.lower() not in _OTHERS else None
+        if person is not None:
+            return person, rest
         if not first and self._is_one_of_several(name, rest):
             assert self._several is not None
             self._met[name.casefold()] = Subject(name, name, singular(self._several.role))
@@ -275,10 +275,10 @@ class Reader:
         key = name.strip("'’").casefold()
         if key in self._met:
             return self._met[key]
-        known = {other.casefold(): (other, role) for other, role in self.people().items()}
-        if key not in known:
+        people = {other.casefold(): (other, role) for other, role in self.people().items()}
+        if key not in people:
             return None
-        other, role = known[key]
+        other, role = people[key]
         phrase = f"My {role}" if other == role else f"My {role} {other}" if role else other
         return Subject(other, phrase, role or "person")
 

@@ -159,10 +159,10 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
     if _AROUND["instruction"].search(value):
         return False
     if base == "name":
-        known = words("not_names") | words("passing")
+        not_names = words("not_names") | words("passing")
         if value.islower() and (tokens[0].endswith(("ing", "ed")) or is_occupation(tokens[0])):
             return False
-        return len(tokens) <= _LONGEST_NAME and tokens[0] not in known and VERBS.get(tokens[0]) is None
+        return len(tokens) <= _LONGEST_NAME and tokens[0] not in not_names and VERBS.get(tokens[0]) is None
     if base == "has" and not (len(tokens) <= _LONGEST_OWNED and _is_lasting_thing(tokens)):
         return False
     if base in ("has", "brings"):
@@ -178,8 +178,8 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
 
 def _is_lasting_thing(tokens: Sequence[str]) -> bool:
     """Whether words name something that one owns for longer than a day: a car, and no two classes."""
-    known = words("things") | words("possessions") | words("pets")
-    return any(token in known or token.removesuffix("s") in known for token in tokens)
+    nouns = words("things") | words("possessions") | words("pets")
+    return any(token in nouns or token.removesuffix("s") in nouns for token in tokens)
 
 
 def sentence(text: str) -> str:
@@ -262,8 +262,8 @@ def _value(relation: Relation, read: Predicate, match: re.Match[str]) -> str:
     if read.negated and not read.ended and relation.slot == relation.negated and not relation.value:
         return f"no {_ARTICLE.sub('', value)}"
     if relation.value:
-        said = {"yes": "no" if read.negated else "yes"}.get(relation.value, relation.value)
-        return said.format(
+        answer = {"yes": "no" if read.negated else "yes"}.get(relation.value, relation.value)
+        return answer.format(
             x=value, v={"break": "broken", "sprain": "sprained", "injure": "injured"}.get(read.verb, read.verb)
         )
     return value

@@ -189,10 +189,12 @@ def written_out(sentence: str) -> str:
 
 def _is_name(word: str) -> bool:
     """Whether a word without a capital can be a name: "I am lena, 24"."""
-    known = words("not_names") | words("passing") | words("roles") | words("pets")
+    not_jobs = words("not_names") | words("passing") | words("roles") | words("pets")
     if is_occupation(word):
         return False
-    return word not in known and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
+    return (
+        word not in not_jobs and word not in VERBS and word not in _TARGETS and not word.endswith(("ing", "ed", "ic"))
+    )
 
 
 @text_cache(maxsize=4096)

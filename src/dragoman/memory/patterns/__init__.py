@@ -152,6 +152,6 @@ def hints(slot: str, language: str, *, relation: str = "", role: str = "") -> st
     """
     base = slot.rstrip("!")
     table: dict[str, str] = _LANGUAGES[language]["hints"]
-    found = table.get(base) or table.get(like(base), "")
+    form = table.get(base) or table.get(like(base), "")
     theirs: str = _LANGUAGES[language].get("hints_others", {}).get(relation.rstrip("!"), "") if role else ""
-    return ", ".join(filter(None, (theirs.format(role=role), found or table.get(like(role), ""))))
+    return ", ".join(filter(None, (theirs.format(role=role), form or table.get(like(role), ""))))

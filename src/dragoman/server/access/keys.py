@@ -70,8 +70,8 @@ def digest(text: str) -> bytes:
 def recognise(ledger: KeyStore, text: str) -> Key:
     """Authenticate the text of a key. Unknown, wrong and revoked keys fail with the same message and timing."""
     parts = text.split("_", 2)
-    found = ledger.find(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
-    key, kept = found or (None, _NOBODY)
+    entry = ledger.find(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
+    key, kept = entry or (None, _NOBODY)
     matches = hmac.compare_digest(kept, digest(text))
     if key is None or not matches or key.revoked is not None:
         raise invalid_key()

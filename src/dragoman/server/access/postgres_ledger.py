@@ -65,17 +65,17 @@ class PostgresLedger:
 
     def find(self, id: str) -> tuple[Key, bytes] | None:
         """A key and its digest, revoked or not, at most half a second old."""
-        known = self._known.get(id)
-        if known is not None and monotonic() - known[0] < _FRESH_SECONDS:
-            return known[1]
+        cached = self._known.get(id)
+        if cached is not None and monotonic() - cached[0] < _FRESH_SECONDS:
+            return cached[1]
         at = monotonic()
         rows = self._run(f"SELECT {_COLUMNS}, digest FROM {{schema}}.keys WHERE id = %(id)s", {"id": id})
-        found = (_key(rows[0][:-1]), bytes(rows[0][-1])) if rows else None
+        entry = (_key(rows[0][:-1]), bytes(rows[0][-1])) if rows else None
         with self._lock:
             if len(self._known) >= _MOST_KNOWN:  # ids that nobody has can be made up without end
                 self._known.clear()
-            self._known[id] = at, found
-        return found
+            self._known[id] = at, entry
+        return entry
 
     def listed(self) -> Sequence[Key]:
         """All keys, oldest first."""
@@ -92,8 +92,8 @@ class PostgresLedger:
         turns, tokens = limits.turns_per_minute, limits.tokens_per_day
         if turns is None and tokens is None:
             return
-        given = {"key": id, "turns": turns, "tokens": tokens, "now": self._now(now)}
-        ((now, used, taken, level, at),) = self._run(_ADMIT, given)
+        parameters = {"key": id, "turns": turns, "tokens": tokens, "now": self._now(now)}
+        ((now, used, taken, level, at),) = self._run(_ADMIT, parameters)
         if tokens is not None and used >= tokens:
             raise too_many_tokens(tokens, now)
         if turns is None or taken:

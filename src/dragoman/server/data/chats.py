@@ -138,11 +138,11 @@ def _row(
     seat: Seat, name: str, chosen: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
 ) -> ChatRow | None:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
-    given = titles[chosen.title].text if chosen.title is not None and chosen.title < len(titles) else ""
+    own_title = titles[chosen.title].text if chosen.title is not None and chosen.title < len(titles) else ""
     first = next((turn.text for turn in turns if turn.speaker == "user" and turn.text), "")
-    given = "" if given == WITHHELD else given
-    is_blank = not given and first in ("", WITHHELD)
-    title = given or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
+    own_title = "" if own_title == WITHHELD else own_title
+    is_blank = not own_title and first in ("", WITHHELD)
+    title = own_title or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
     snippet = ""
     if words:
         texts = [title, *(turn.text for turn in turns if turn.text != WITHHELD)]
@@ -150,7 +150,7 @@ def _row(
         if text is None:
             return None
         snippet = "" if text is title else _around(text, words[0])
-    return ChatRow(name, title, origin_of(name), began(name), chosen.pinned, bool(given), is_blank, snippet)
+    return ChatRow(name, title, origin_of(name), began(name), chosen.pinned, bool(own_title), is_blank, snippet)
 
 
 def _around(text: str, word: str) -> str:

@@ -113,10 +113,10 @@ def _file(seat: Seat, source: Source, row: View) -> View:
 
 
 def _row(seat: Seat, source: Source, name: str) -> View:
-    found = next((row for row in uploads.files(seat, source) if row["name"] == name), None)
-    if found is None:
+    file = next((row for row in uploads.files(seat, source) if row["name"] == name), None)
+    if file is None:
         raise absent("file")
-    return found
+    return file
 
 
 # Vector stores
@@ -176,11 +176,11 @@ def search(seat: Seat, source: str, queries: Sequence[str], k: int, threshold: f
             if row["relevance"] >= max(threshold, best.get(row["id"], {}).get("relevance", 0.0)):
                 best[row["id"]] = row
     rows = sorted(best.values(), key=lambda row: -row["relevance"])[:k]
-    found = [_result(seat, declared, row) for row in rows]
+    hits = [_result(seat, declared, row) for row in rows]
     return {
         "object": _SEARCH_PAGE,
         "search_query": list(queries),
-        "data": found,
+        "data": hits,
         "has_more": False,
         "next_page": None,
     }
@@ -263,7 +263,7 @@ def _documents(seat: Seat) -> Iterator[Source]:
 
 
 def _document_source(seat: Seat, name: str, what: str) -> Source:
-    found = next((source for source in _documents(seat) if source.name == name), None)
-    if found is None:
+    declared = next((source for source in _documents(seat) if source.name == name), None)
+    if declared is None:
         raise absent(what)
-    return found
+    return declared

@@ -39,8 +39,8 @@ def sources(seat: Seat) -> list[View]:
 def search(seat: Seat, source: str, query: str, k: int) -> list[View]:
     """Search a source; best passages first."""
     context = Context((Turn("user", query),), seat.scope)
-    (found,) = seat.assistant.agent.retriever.retrieve([Request(context, (seat.source(source),), k)])
-    return [views.evidence(piece) for piece in found]
+    (evidence,) = seat.assistant.agent.retriever.retrieve([Request(context, (seat.source(source),), k)])
+    return [views.evidence(piece) for piece in evidence]
 
 
 def embed(seat: Seat, texts: list[str]) -> list[list[float]]:

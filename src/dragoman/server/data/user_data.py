@@ -209,7 +209,7 @@ def _source(seat: Seat) -> Source | None:
 
 def _fact(seat: Seat, id: str) -> Passage:
     source = _source(seat)
-    (found,) = seat.assistant.store.get(seat.scope, [id])
-    if source is None or found is None or found.source != source.name:
+    (fact,) = seat.assistant.store.get(seat.scope, [id])
+    if source is None or fact is None or fact.source != source.name:
         raise absent("fact")
-    return found
+    return fact

@@ -115,9 +115,9 @@ def check_parameters(request: ChatRequest) -> None:
     """Raise an error for the first parameter or message that asks for what an agent does not do."""
     if request.n not in (None, 1):
         raise refused("n", "A turn has one reply.")
-    given = request.model_extra or {}
+    extra = request.model_extra or {}
     for name, asks in _REFUSED.items():
-        if asks(given.get(name)):
+        if asks(extra.get(name)):
             raise refused(name, CHAT_PARAMETERS[name].note)
     for place, message in enumerate(request.messages):
         _check_message(place, message)
@@ -127,9 +127,9 @@ def _check_message(place: int, message: ChatMessage) -> None:
     where = f"messages.{place}"
     if message.role in ("tool", "function"):
         raise refused(f"{where}.role", _TOOLS)
-    given = message.model_extra or {}
+    extra = message.model_extra or {}
     for name in ("tool_calls", "function_call"):
-        if given.get(name):
+        if extra.get(name):
             raise refused(f"{where}.{name}", _TOOLS)
 
 
@@ -138,6 +138,6 @@ def ignored(request: ChatRequest, *, samples: bool = False) -> list[str]:
 
     With `samples`, the agent's reader obeys `temperature` and `seed`.
     """
-    given = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})}
-    given |= {name for name in (_UNUSED if samples else (*_UNUSED, *_SAMPLING)) if getattr(request, name) is not None}
-    return sorted(given - _UNTOLD - _REFUSED.keys())[:50]
+    names = {name for name, value in (request.model_extra or {}).items() if value not in (None, [], {})}
+    names |= {name for name in (_UNUSED if samples else (*_UNUSED, *_SAMPLING)) if getattr(request, name) is not None}
+    return sorted(names - _UNTOLD - _REFUSED.keys())[:50]

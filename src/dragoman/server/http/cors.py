@@ -46,18 +46,18 @@ class Origins:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         origin = headers.get(b"origin", b"")
-        told = [(b"vary", b"origin")]
+        added = [(b"vary", b"origin")]
         if origin in self._allowed:
             scope[TRUSTED] = True
-            told.append((b"access-control-allow-origin", origin))
+            added.append((b"access-control-allow-origin", origin))
             if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-                await _answer([*told, *_permission(headers)], send)
+                await _answer([*added, *_permission(headers)], send)
                 return
-            told.append((b"access-control-expose-headers", b"retry-after"))
+            added.append((b"access-control-expose-headers", b"retry-after"))
 
         async def shared(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *told]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         await self._app(scope, receive, shared)
@@ -66,14 +66,14 @@ class Origins:
 def _permission(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
     """The preflight answer. Any request header is allowed: client libraries add their own, which are ignored."""
     asked = headers.get(b"access-control-request-headers", b"")
-    told = [
+    response_headers = [
         (b"access-control-allow-methods", _METHODS),
         (b"access-control-allow-headers", asked if asked and len(asked) <= _LONGEST else _HEADERS),
         (b"access-control-max-age", _SECONDS),
     ]
     if headers.get(b"access-control-request-private-network") == b"true":
-        told.append((b"access-control-allow-private-network", b"true"))
-    return told
+        response_headers.append((b"access-control-allow-private-network", b"true"))
+    return response_headers
 
 
 async def _answer(headers: list[tuple[bytes, bytes]], send: Send) -> None:

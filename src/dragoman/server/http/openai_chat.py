@@ -135,10 +135,10 @@ class ChatTurn:
         self._ends = ends
         if not self._is_named:
             continues = self._continues and self.ask.control.keep
-            self._claimed = known = ends.claim(self._whose, self._before) if continues else None
-            before = () if known else tuple(turn for turn in self._before if turn.text.strip())
-            self.place = len(self._before if known else before) + 1
-            self.ask = replace(self.ask, dialogue=known or new_dialogue(self._once), before=before)
+            self._claimed = claimed = ends.claim(self._whose, self._before) if continues else None
+            before = () if claimed else tuple(turn for turn in self._before if turn.text.strip())
+            self.place = len(self._before if claimed else before) + 1
+            self.ask = replace(self.ask, dialogue=claimed or new_dialogue(self._once), before=before)
 
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""

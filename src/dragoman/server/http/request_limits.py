@@ -111,8 +111,8 @@ class RequestLimits:
         is_upload = form and _UPLOADS.fullmatch(str(scope["path"])) is not None
         most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
         problem = self._foreign(headers, trusted=TRUSTED in scope) if self._only_here else None
-        told = headers.get(b"content-length", b"")
-        if problem is None and told.isdigit() and int(told[:20]) > most:
+        announced = headers.get(b"content-length", b"")
+        if problem is None and announced.isdigit() and int(announced[:20]) > most:
             problem = _too_large(most)
         if problem is not None:
             await refuse(problem, scope, send)

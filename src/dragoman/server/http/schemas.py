@@ -97,8 +97,8 @@ class ChatRequest(Lenient):
     @property
     def sampling(self) -> Sampling | None:
         """Temperature and seed; None where neither is given."""
-        given = Sampling(self.temperature, self.seed)
-        return None if given == Sampling() else given
+        sampling = Sampling(self.temperature, self.seed)
+        return None if sampling == Sampling() else sampling
 
     @property
     def most_tokens(self) -> int | None:

@@ -65,8 +65,10 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
         return None
     if form.type == "json_object" or form.json_schema is None:
         raise refused("response_format", "JSON without a schema says nothing of its fields; give a `json_schema`.")
-    given = form.json_schema.schema_
-    schema = _Schemas({**_named(given, "definitions"), **_named(given, "$defs")}).resolved("the schema", given)
+    requested = form.json_schema.schema_
+    schema = _Schemas({**_named(requested, "definitions"), **_named(requested, "$defs")}).resolved(
+        "the schema", requested
+    )
     if "object" not in _kinds(schema):
         raise refused("response_format", "The schema must be an object with properties.")
     return schema
@@ -148,10 +150,10 @@ def _check_shape(name: str, schema: Mapping[str, Json]) -> None:
 
 def fill(schema: Mapping[str, Json], reply: Reply) -> str:
     """A reply as JSON of a checked schema; raises `UnfilledError` with a sentence where the turn says too little."""
-    found = _found(reply)
-    if found is None:
+    content = _found(reply)
+    if content is None:
         raise UnfilledError("I couldn't find that in the sources, so there is nothing to fill in.")
-    return json.dumps(_object(schema, found), ensure_ascii=False)
+    return json.dumps(_object(schema, content), ensure_ascii=False)
 
 
 def _object(schema: Mapping[str, Json], found: _Found) -> dict[str, Json]:
@@ -162,8 +164,8 @@ def _object(schema: Mapping[str, Json], found: _Found) -> dict[str, Json]:
             filled[name] = _value(name, inner, found)
         except UnfilledError as unfilled:
             if name in required:
-                told = str(unfilled) or f"The reply says nothing for '{name}'. It says: {found.text}"
-                raise UnfilledError(told) from None
+                refusal = str(unfilled) or f"The reply says nothing for '{name}'. It says: {found.text}"
+                raise UnfilledError(refusal) from None
     return filled
 
 
@@ -239,8 +241,8 @@ def _of_quote(text: str, place: str) -> _Found:
 
 
 def _kinds(schema: Mapping[str, Json]) -> set[str]:
-    given = schema.get("type", ())
-    kinds = {given} if isinstance(given, str) else set(given)
+    types = schema.get("type", ())
+    kinds = {types} if isinstance(types, str) else set(types)
     return kinds | {kind for inner in schema.get("anyOf", ()) if isinstance(inner, dict) for kind in _kinds(inner)}
 
 

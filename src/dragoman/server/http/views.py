@@ -119,8 +119,8 @@ def _decided(value: Note) -> View:
             return {"kind": "plan", "value": plan(planned)}
         case Retrieval() as found:
             pieces = [evidence(piece) for piece in found.evidence]
-            told = {"asked": list(found.sources), "query": found.query, "found": pieces}
-            return {"kind": "evidence", "value": {**told, "warnings": list(found.warnings)}}
+            view = {"asked": list(found.sources), "query": found.query, "found": pieces}
+            return {"kind": "evidence", "value": {**view, "warnings": list(found.warnings)}}
         case Refinement() as refined:
             return {"kind": "refined", "value": refinement(refined)}
         case Learned() as changed:

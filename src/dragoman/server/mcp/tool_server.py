@@ -243,8 +243,8 @@ def _search(seat: Seat, query: str, source: str, k: int) -> list[View]:
     names = [one.name for one in seat.assistant.sources]
     if source and source not in names:
         raise AbsentError(f"There is no source '{source}'.", remedy=f"Available: {', '.join(names)}.")
-    found = [row for name in ([source] if source else names) for row in source_search.search(seat, name, query, k)]
-    return sorted(found, key=lambda row: -row["relevance"])[:k]
+    hits = [row for name in ([source] if source else names) for row in source_search.search(seat, name, query, k)]
+    return sorted(hits, key=lambda row: -row["relevance"])[:k]
 
 
 def _result(text: str, value: BaseModel) -> CallToolResult:

@@ -179,36 +179,36 @@ class TurnSpan:
 
 def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attributes]:
     """The name and attributes of a role's span: figures and configured names only."""
-    found: Attributes = {"dragoman.role": note.role, "dragoman.component": note.component}
+    attributes: Attributes = {"dragoman.role": note.role, "dragoman.component": note.component}
     name: str = note.role
     match note.value:
         case Verdict() as verdict:
-            found |= {"dragoman.gate.retrieve": verdict.retrieve, "dragoman.gate.probability": verdict.probability}
+            attributes |= {"dragoman.gate.retrieve": verdict.retrieve, "dragoman.gate.probability": verdict.probability}
         case Plan() as plan:
-            found["dragoman.plan.sources"] = plan.sources
+            attributes["dragoman.plan.sources"] = plan.sources
         case Retrieval() as retrieval:
             sources = ",".join(retrieval.sources)
             name = f"retrieval {sources}"
-            found |= {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": sources}
-            found["dragoman.evidence.count"] = len(retrieval.evidence)
-            found["dragoman.warnings.count"] = len(retrieval.warnings)
+            attributes |= {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": sources}
+            attributes["dragoman.evidence.count"] = len(retrieval.evidence)
+            attributes["dragoman.warnings.count"] = len(retrieval.warnings)
             if retrieval.evidence:
-                found["dragoman.relevance.max"] = max(piece.relevance for piece in retrieval.evidence)
+                attributes["dragoman.relevance.max"] = max(piece.relevance for piece in retrieval.evidence)
             if content:
-                found["gen_ai.retrieval.query.text"] = retrieval.query
+                attributes["gen_ai.retrieval.query.text"] = retrieval.query
                 pieces = [{"id": p.id, "score": p.relevance, "content": p.text} for p in retrieval.evidence]
-                found["gen_ai.retrieval.documents"] = json.dumps(pieces, ensure_ascii=False)
+                attributes["gen_ai.retrieval.documents"] = json.dumps(pieces, ensure_ascii=False)
         case Draft() as draft:
             name = f"chat {model}".rstrip() if draft.usage.calls else name
-            found |= _draft(draft, model)
+            attributes |= _draft(draft, model)
         case Refinement() as refinement:
-            found["dragoman.refiner.replaced"] = len(refinement.replaced)
-            found |= _draft(refinement.draft, model)
+            attributes["dragoman.refiner.replaced"] = len(refinement.replaced)
+            attributes |= _draft(refinement.draft, model)
         case Learned() as learned:
-            found["dragoman.memory.added"] = len(learned.added)
-            found["dragoman.memory.superseded"] = len(learned.superseded)
-            found["dragoman.memory.forgotten"] = len(learned.forgotten)
-    return name, found
+            attributes["dragoman.memory.added"] = len(learned.added)
+            attributes["dragoman.memory.superseded"] = len(learned.superseded)
+            attributes["dragoman.memory.forgotten"] = len(learned.forgotten)
+    return name, attributes
 
 
 def _draft(draft: Draft, model: str) -> Attributes:

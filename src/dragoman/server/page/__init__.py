@@ -209,13 +209,13 @@ async def _refuse(headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any
         await refuse(ApiProblem("busy", "Too many pages are open.", "Try again in a minute.", _AGAIN), scope, send)
         return
     body = full_page(language_of(headers.get(b"accept-language", b"").decode("latin-1")), seconds=_AGAIN)
-    told = [
+    response_headers = [
         (b"content-type", b"text/html; charset=utf-8"),
         (b"content-length", str(len(body)).encode()),
         (b"retry-after", str(_AGAIN).encode()),
         (b"cache-control", b"no-store"),
     ]
-    await send({"type": "http.response.start", "status": 503, "headers": [*told, *_HEADERS]})
+    await send({"type": "http.response.start", "status": 503, "headers": [*response_headers, *_HEADERS]})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -167,8 +167,8 @@ class ChatList:
                 text = await self._page_session.do(chats.export_markdown, name)
                 ui.download.content(text.encode(), "chat.md", "text/markdown")
             else:
-                told = await self._page_session.do(chats.export_json, name)
-                ui.download.content(dumps(told), "chat.json", "application/json")
+                export = await self._page_session.do(chats.export_json, name)
+                ui.download.content(dumps(export), "chat.json", "application/json")
 
     async def _delete(self, name: str) -> None:
         """Hide a chat, and delete it unless the user undoes it within a few seconds."""

@@ -47,10 +47,10 @@ class Composer:
 
     def build(self) -> None:
         words = self._words
-        said = {"queued": words["chat.queued"], "unqueue": words["chat.unqueue"]}
+        labels = {"queued": words["chat.queued"], "unqueue": words["chat.unqueue"]}
         commands = [(name, words[f"command.{name}"]) for name in COMMANDS]
         with el(
-            "div", classes="composer", data_words=json.dumps(said), data_commands=json.dumps(commands)
+            "div", classes="composer", data_words=json.dumps(labels), data_commands=json.dumps(commands)
         ) as self._box:
             self._controls.build_chips()
             el("div", classes="queue", aria_live="polite")

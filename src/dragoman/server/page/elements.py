@@ -121,10 +121,10 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
         with el("div", classes="slot") as slot:
             if scores:
                 meter(words["consistency"], card.consistency)
-        said = [words[f"card.{card.fate}"]] if card.fate != "kept" else []
-        said += [words["card.quoted"]] if card.quoted else []
-        if said:
-            el("div", " · ".join(said), "fate")
+        marks = [words[f"card.{card.fate}"]] if card.fate != "kept" else []
+        marks += [words["card.quoted"]] if card.quoted else []
+        if marks:
+            el("div", " · ".join(marks), "fate")
     return slot
 
 

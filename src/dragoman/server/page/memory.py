@@ -156,8 +156,8 @@ class MemoryPanel:
         with errors_shown(self._words):
             learned = await self._page_session.do(user_data.remember, text)
             self._new.set_value("")
-            said = "memory.remembered" if learned.get("added") else "memory.known"
-            notice(self._words[said])
+            message = "memory.remembered" if learned.get("added") else "memory.known"
+            notice(self._words[message])
         await self.refresh()
 
     async def _export(self) -> None:

@@ -138,7 +138,7 @@ def full_page(language: Language, *, seconds: int) -> bytes:
 def rest_page(language: Language, agent: str, dialogue: str) -> str:
     """HTML of a page that was closed, with a link back to its dialogue."""
     title, text, go_on = _MESSAGES["rest"][language]
-    given = {"agent": agent, "dialogue": dialogue}
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items() if value)
+    parameters = {"agent": agent, "dialogue": dialogue}
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items() if value)
     link = f'<p><a href="{escape(f"./?{query}", quote=True)}">{go_on}</a></p>'
     return _PLAIN.format(language=language, refresh="", title=title, text=text, link=link)

@@ -172,11 +172,11 @@ def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
     check_dialogue(dialogue)
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
-    given = thumbs(seat.assistant.store, seat.scope, dialogue)
+    ratings = thumbs(seat.assistant.store, seat.scope, dialogue)
     needed = search_labels(seat.assistant.store, seat.scope, dialogue)
     # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
     return [
-        PageTurn(turn, reply, given.get(n), needed.get(n))
+        PageTurn(turn, reply, ratings.get(n), needed.get(n))
         for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))
     ]
 

@@ -334,14 +334,14 @@ class SourcesPanel:
         words = self._words
         with errors_shown(words):
             await self._page_session.service.admit(await self._page_session.caller())
-            found = await self._page_session.do(source_search.search, source, query, _FOUND)
+            hits = await self._page_session.do(source_search.search, source, query, _FOUND)
             self._found.clear()
             with self._found:
-                if not found:
+                if not hits:
                     el("p", words["why.nothing"], "muted")
-                elif max(float(row["relevance"]) for row in found) < _WEAK:
+                elif max(float(row["relevance"]) for row in hits) < _WEAK:
                     el("p", words["sources.weak"], "muted note weak")
-                for row in found:
+                for row in hits:
                     evidence_card(Card(_evidence(row)), words)
 
 

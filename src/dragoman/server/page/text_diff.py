@@ -52,12 +52,12 @@ def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
     Compared sentence by sentence, so that quotes from two places do not merge across other words.
     """
     there = _words(reply)
-    said = [reply[start:end].casefold() for start, end in there]
+    reply_words = [reply[start:end].casefold() for start, end in there]
     spans: list[Span] = []
     for begin, end in _sentences(passage):
         here = [(begin + start, begin + stop) for start, stop in _words(passage[begin:end])]
         own = [passage[start:stop].casefold() for start, stop in here]
-        for place, _, size in SequenceMatcher(None, own, said, autojunk=False).get_matching_blocks():
+        for place, _, size in SequenceMatcher(None, own, reply_words, autojunk=False).get_matching_blocks():
             run = own[place : place + size]
             if _weight(run) >= _SHORTEST or (size == len(own) and size >= _SHORTEST - 1):
                 spans.append((here[place][0], _with_stop(passage, here[place + size - 1][1])))

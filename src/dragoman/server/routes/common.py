@@ -49,32 +49,32 @@ async def caller_of(request: Request) -> Caller:
 async def calling(service: Service, request: Request) -> Caller:
     """The caller that the headers of a request name."""
     scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
-    given = credential.strip() if scheme.lower() == "bearer" else None
+    token = credential.strip() if scheme.lower() == "bearer" else None
     acting = _only(request, b"x-dragoman-user")
-    return await service.caller(given, acting if acting is None else _written(acting))
+    return await service.caller(token, acting if acting is None else _written(acting))
 
 
 def _only(request: Request, header: bytes) -> str | None:
     """A header with a credential; repeated ones are errors, since proxies may read another one than we do."""
-    found = [value for name, value in request.scope["headers"] if name == header]
-    if len(found) > 1:
+    values = [value for name, value in request.scope["headers"] if name == header]
+    if len(values) > 1:
         raise AccessError(
-            f"The header {header.decode()} was sent {len(found)} times.", remedy="Send it once.", code="bad-request"
+            f"The header {header.decode()} was sent {len(values)} times.", remedy="Send it once.", code="bad-request"
         )
-    return found[0].decode("latin-1") if found else None
+    return values[0].decode("latin-1") if values else None
 
 
 def request_id(request: Request) -> str:
     """The client's id of a request, or empty: a repeated request is executed once."""
-    given = _only(request, REQUEST.lower().encode())
-    if given is None:
+    identifier = _only(request, REQUEST.lower().encode())
+    if identifier is None:
         return ""
-    if not 1 <= len(given) <= _LONGEST_ID or not given.isascii() or not given.isprintable():
+    if not 1 <= len(identifier) <= _LONGEST_ID or not identifier.isascii() or not identifier.isprintable():
         raise InputError(
             f"The header {REQUEST} is not 1 to {_LONGEST_ID} printable ASCII characters.",
             remedy="Give a random one, such as a UUID.",
         )
-    return given
+    return identifier
 
 
 ONCE: dict[str, Any] = {
@@ -114,11 +114,11 @@ class Swift(APIRoute):
 async def _body(request: Request, model: type[B]) -> B:
     """Parse a request body, with FastAPI's errors if it is invalid."""
     data = await request.body()
-    given: object = data
+    body: object = data
     try:
         if data and _JSON.match(request.headers.get("content-type", "")):
-            given = json.loads(data)
-        return model.model_validate(given if data else None)
+            body = json.loads(data)
+        return model.model_validate(body if data else None)
     except json.JSONDecodeError as error:
         problem = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**problem, "ctx": {"error": error.msg}}]) from None

@@ -43,7 +43,7 @@ async def run(id: Annotated[str, Path(min_length=1, max_length=400)], request: R
     """The tables and figures of a run. Needs an admin key."""
     admin_only(caller, "Reading runs")
     known: Runs | None = request.app.state.runs
-    found = None if known is None else await service_of(request).call(lambda: known.result(id))
-    if found is None:
+    result = None if known is None else await service_of(request).call(lambda: known.result(id))
+    if result is None:
         raise absent("run")
-    return answer(found)
+    return answer(result)

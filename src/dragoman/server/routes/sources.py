@@ -59,10 +59,10 @@ async def upload(
 
     Counts as a turn. Files that cannot be read are listed under `failed` and not stored.
     """
-    given = [Upload(file.filename or "", file.file) for file in files]
+    uploaded = [Upload(file.filename or "", file.file) for file in files]
     service = service_of(request)
     await service.admit(caller)
-    return answer(await service.read_in(caller, agent, source, _put, given))
+    return answer(await service.read_in(caller, agent, source, _put, uploaded))
 
 
 @router.delete(

@@ -188,17 +188,17 @@ async def batch(store_id: StoreId, body: FileBatchRequest, request: Request, cal
 async def retrieve_batch(store_id: StoreId, batch_id: FileId, request: Request, caller: Who) -> Response:
     """What became of a batch."""
     file_objects.parse_store_id(store_id)
-    found = file_objects.batch_of(batch_id)
-    if found["vector_store_id"] != store_id:
+    batch_object = file_objects.batch_of(batch_id)
+    if batch_object["vector_store_id"] != store_id:
         raise absent("batch")
-    return answer(found)
+    return answer(batch_object)
 
 
 def check(body: Lenient) -> None:
     """Raise an error for a parameter that is not honoured."""
-    given = body.model_extra or {}
+    extra = body.model_extra or {}
     for name, note in _REFUSED.items():
-        if given.get(name):
+        if extra.get(name):
             raise refused(name, note)
 
 

@@ -99,5 +99,5 @@ def _trying(function: Callable[[], None]) -> None:
 
 
 def _digest(whose: Sequence[str], turns: Sequence[Turn]) -> bytes:
-    told = [[turn.speaker, turn.text.strip()] for turn in turns]
-    return hashlib.blake2b(json.dumps([list(whose), told]).encode(), digest_size=16).digest()
+    lines = [[turn.speaker, turn.text.strip()] for turn in turns]
+    return hashlib.blake2b(json.dumps([list(whose), lines]).encode(), digest_size=16).digest()

@@ -98,11 +98,11 @@ class Usher:
                     if monotonic() - buried > _BURY_SECONDS:
                         await self._away(lambda: self._lines.bury(asked))  # noqa: B023 - awaited here
                         buried = monotonic()
-                    found = await self._away(lambda: self._lines.called(asked))  # noqa: B023 - awaited here
+                    calls = await self._away(lambda: self._lines.called(asked))  # noqa: B023 - awaited here
                 except DragomanError as error:
                     self._tell(asked, {}, error)
                     continue
-                pause = _SHORTEST if self._tell(asked, found) else min(_LONGEST, pause * 1.5)
+                pause = _SHORTEST if self._tell(asked, calls) else min(_LONGEST, pause * 1.5)
                 self._moved.clear()
                 try:
                     await asyncio.wait_for(self._moved.wait(), pause)
@@ -113,14 +113,14 @@ class Usher:
 
     def _tell(self, asked: Sequence[Receipt], found: Mapping[Receipt, bool], error: Exception | None = None) -> bool:
         """Start the turns that are first; returns whether there were any."""
-        told = [place for place in asked if found.get(place, True) and place in self._waiting]
-        for place in told:
+        called = [place for place in asked if found.get(place, True) and place in self._waiting]
+        for place in called:
             begin, lost = self._waiting.pop(place)
             if place in found:
                 begin()
             else:
                 lost(error or _taken_away())
-        return bool(told)
+        return bool(called)
 
 
 class Standing:

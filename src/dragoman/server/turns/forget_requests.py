@@ -17,14 +17,14 @@ everything where the agent has just asked for it."""
 def asks_to_forget(text: str) -> Wish:
     """What a turn may delete, parsed as the memory does."""
     try:
-        said = clean(text[-MOST_CHARACTERS:])
+        cleaned = clean(text[-MOST_CHARACTERS:])
     except InputError:
         return "nothing"  # it is refused when its turn comes
-    if is_confirmation(said):
+    if is_confirmation(cleaned):
         return "confirmation"
-    if is_those_too(said):
+    if is_those_too(cleaned):
         return "something"
-    request = forget_request(said)
+    request = forget_request(cleaned)
     if request is None:
         return "nothing"
     return "everything" if request.everything else "something"

@@ -74,17 +74,17 @@ class RunningTurn:
 
     def drain(self) -> list[Event]:
         """Take the available events; consecutive pieces of text are merged."""
-        events, found, pieces = self._events, list[Event](), list[str]()
+        events, batch, pieces = self._events, list[Event](), list[str]()
         for _ in range(len(events)):
             event = events.popleft()
             if isinstance(event, Text):
                 pieces.append(event.text)
                 continue
             if pieces:
-                found.append(Text("".join(pieces)))
+                batch.append(Text("".join(pieces)))
                 pieces = []
-            found.append(event)
-        return [*found, Text("".join(pieces))] if pieces else found
+            batch.append(event)
+        return [*batch, Text("".join(pieces))] if pieces else batch
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for events, the end or a timeout; returns whether it was not the timeout."""
@@ -230,8 +230,8 @@ class TurnQueue:
         """
         self._hushed[whose, apart] += 1
         try:
-            while told := [run for run in self._live if run.line != apart and run.line[: len(whose)] == whose]:
-                for run in told:
+            while running := [run for run in self._live if run.line != apart and run.line[: len(whose)] == whose]:
+                for run in running:
                     run.fail(BusyError("What this turn rests on is being forgotten.", remedy=_ANEW, seconds=1.0))
                 await asyncio.sleep(_SOON)  # a model stops at its next piece
             yield

@@ -73,14 +73,16 @@ class _Walk:
                 self._texts[-1].append(event)
 
     def _start(self, event: Start) -> None:
-        tag, given = event
+        tag, attributes = event
         if tag in ("p", "h"):
-            level = given.get("outline-level", "1") if tag == "h" else "0"
-            is_title = given.get("style-name") in self._title_styles
+            level = attributes.get("outline-level", "1") if tag == "h" else "0"
+            is_title = attributes.get("style-name") in self._title_styles
             self._texts.append([])
             self._levels.append(-1 if is_title else whole_number(level, 1))
-        elif tag == "style" and given.get("parent-style-name") == "Title":
-            self._title_styles.add(given.get("name", ""))  # a paragraph with formatting of its own gets such a style
+        elif tag == "style" and attributes.get("parent-style-name") == "Title":
+            self._title_styles.add(
+                attributes.get("name", "")
+            )  # a paragraph with formatting of its own gets such a style
         elif tag == "s" and self._texts:
             self._texts[-1].append(" ")
         elif tag in ("tab", "line-break") and self._texts:
@@ -100,7 +102,7 @@ class _Walk:
         elif tag == "table-row" and self._tables:
             self._tables[-1].begin_row()
         elif tag in ("table-cell", "covered-table-cell"):
-            width = given.get("number-columns-repeated", "1")
+            width = attributes.get("number-columns-repeated", "1")
             self._cells.append([])
             self._widths.append(min(whole_number(width, 1), MOST_CELLS))
 

@@ -61,11 +61,11 @@ def _slide_ids(archive: Archive, main: str) -> Iterator[str]:
 
 
 def _notes(archive: Archive, member: str) -> list[DocumentBlock]:
-    found = [link.member for link in relations(archive, member).values() if link.kind == "notesSlide"]
-    if not found or found[0] not in archive:
+    members = [link.member for link in relations(archive, member).values() if link.kind == "notesSlide"]
+    if not members or members[0] not in archive:
         return []
     notes = _Slide()
-    notes.run(events(archive, found[0]))
+    notes.run(events(archive, members[0]))
     return notes.blocks
 
 
@@ -98,15 +98,15 @@ class _Slide:
                 self._pieces.append(event)
 
     def _start(self, event: Start) -> None:
-        tag, given = event
+        tag, attributes = event
         if tag == "sp":
             self._placeholder = ""
         elif tag == "ph":
-            self._placeholder = given.get("type", "body")
+            self._placeholder = attributes.get("type", "body")
         elif tag == "p":
             self._pieces, self._level, self._bulleted = [], 0, self._placeholder == "body"
         elif tag == "pPr":
-            level = given.get("lvl", "0")
+            level = attributes.get("lvl", "0")
             self._level = min(whole_number(level, 0), 8)
         elif tag in ("buChar", "buAutoNum"):
             self._bulleted = True
@@ -119,7 +119,7 @@ class _Slide:
         elif tag == "tbl":
             self._table = TableRows()
         elif self._table is not None:
-            self._in_table(self._table, tag, given)
+            self._in_table(self._table, tag, attributes)
 
     def _in_table(self, table: TableRows, tag: str, given: Attributes) -> None:
         if tag == "tblPr":

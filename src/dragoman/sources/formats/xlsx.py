@@ -160,14 +160,14 @@ def _rows(archive: Archive, member: str, book: _Workbook) -> Iterator[list[str]]
             if in_value:
                 value += event
         elif isinstance(event, Start):
-            tag, given = event
+            tag, attributes = event
             if tag == "row":
                 row = []
             elif tag == "c":
-                kind, value = given.get("t", "n"), ""
-                number = given.get("s", "0")
+                kind, value = attributes.get("t", "n"), ""
+                number = attributes.get("s", "0")
                 style = whole_number(number, 0)
-                column = _column(given.get("r", ""), len(row))
+                column = _column(attributes.get("r", ""), len(row))
             elif tag in ("v", "t"):
                 in_value = True
         elif event.tag in ("v", "t"):
@@ -181,11 +181,11 @@ def _rows(archive: Archive, member: str, book: _Workbook) -> Iterator[list[str]]
 
 def _column(reference: str, following: int) -> int:
     """The index of a cell's column, from its reference such as 'C5'."""
-    found = _COLUMN.match(reference)
-    if not found:
+    match = _COLUMN.match(reference)
+    if not match:
         return following
     index = 0
-    for letter in found[1]:
+    for letter in match[1]:
         index = 26 * index + ord(letter) - ord("A") + 1
     return max(following, index - 1)
 

@@ -97,13 +97,13 @@ class Fetcher:
         ]
         try:
             with self._pool.stream("GET", address, headers=headers, extensions={"timeout": timeouts}) as response:
-                told = {
+                response_headers = {
                     key.decode("ascii", "replace").lower(): value.decode("latin-1") for key, value in response.headers
                 }
-                if response.status in (301, 302, 303, 307, 308) and told.get("location"):
-                    return _joined(address, told["location"])
-                content = self._content(response, told, address, until)
-                return Page(address, response.status, content, _suffix(address, told))
+                if response.status in (301, 302, 303, 307, 308) and response_headers.get("location"):
+                    return _joined(address, response_headers["location"])
+                content = self._content(response, response_headers, address, until)
+                return Page(address, response.status, content, _suffix(address, response_headers))
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
             if monotonic() > until:
                 raise self._too_slow(address) from error

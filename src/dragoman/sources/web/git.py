@@ -37,16 +37,16 @@ def fetch_repository(address: str, folder: Path, *, allow_private: bool = False)
     scheme = urlsplit(url).scheme
     root = (url if scheme == "file" and allow_private else check_url(url)).rstrip("/")
     _clone(root, branch, folder, allow_private=allow_private)
-    found = find([folder], base=folder)
-    known = readers()
+    listing = find([folder], base=folder)
+    kinds = readers()
     files = tuple(
         SourceFile(file.path, f"{root}/{file.origin}")
-        for file in found.files
-        if (suffix := file.path.suffix.lower()) and suffix in known
+        for file in listing.files
+        if (suffix := file.path.suffix.lower()) and suffix in kinds
     )
     if not files:
         raise InputError(f"The repository '{root}' holds no file that can be read.", remedy="Check the address.")
-    return replace(found, files=files, roots=(root,))
+    return replace(listing, files=files, roots=(root,))
 
 
 def _clone(url: str, branch: str, folder: Path, *, allow_private: bool) -> None:

@@ -158,22 +158,22 @@ _CONDITION = re.compile(r"\b(?:if|unless|whenever|only when)\b", re.IGNORECASE)
 def requested(sentence: str) -> str | None:
     """What a sentence asks to forget: `EVERYTHING`, the words for one fact, or None where it asks for nothing."""
     is_question = "?" in sentence
-    said = spelt(" ".join(_spelled(sentence).split()).rstrip(" .!?;"))
-    said, name = _led_in(said)
+    wording = spelt(" ".join(_spelled(sentence).split()).rstrip(" .!?;"))
+    wording, name = _led_in(wording)
     if name.lower() in _PEOPLE:
         return None
-    asked = _PASSIVE.match(said) or _NO_LONGER.match(said)
+    asked = _PASSIVE.match(wording) or _NO_LONGER.match(wording)
     if asked is not None:
         is_polite, rest, verb = True, asked["object"], "forget"
     else:
-        asked = _POLITE.match(said) or _MIND.match(said)
+        asked = _POLITE.match(wording) or _MIND.match(wording)
         is_polite = asked is not None
-        is_permissive = asked is None and (asked := _PERMISSIVE.match(said)) is not None
-        asked = asked or _BARE.match(said)
+        is_permissive = asked is None and (asked := _PERMISSIVE.match(wording)) is not None
+        asked = asked or _BARE.match(wording)
         if asked is None:
             return None
         verb = "forget" if asked["verb"].lower().startswith(("stop", "quit")) else asked["verb"]
-        rest = said[asked.end() :].strip(" ,:")
+        rest = wording[asked.end() :].strip(" ,:")
         if is_permissive and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
             return None
     if is_question and not is_polite and not re.search(r"\bplease\b", sentence, re.IGNORECASE):
@@ -216,8 +216,8 @@ def _object(rest: str, verb: str) -> str | None:
 
 def _fact(whole: str, *, forgets: bool) -> str | None:
     """The words for one fact, where they name something of the user's."""
-    told = _TOLD_ABOUT.match(whole)
-    core = whole[told.end() :] if told else whole
+    topic = _TOLD_ABOUT.match(whole)
+    core = whole[topic.end() :] if topic else whole
     for _ in range(3):
         wrapper = _WRAPPER.match(core)
         if wrapper is None:
@@ -225,7 +225,7 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         core = core[wrapper.end() :]
     if not core or _IDIOM.match(core) or _CONDITION.search(core):
         return None
-    if told or _CLAUSE.match(core) or _is_quotation(core):
+    if topic or _CLAUSE.match(core) or _is_quotation(core):
         return core
     noun, _, aside = core.partition(",")
     if aside and not (_ASIDE.match(aside) or _APPOSITION.fullmatch(aside)):
