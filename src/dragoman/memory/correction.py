@@ -49,13 +49,13 @@ _MOST_WORDS = 8
 
 def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a kind
     """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
-    stripped = text.strip()
-    if language(stripped) == "zh":
-        anew = chinese_correction.corrected(stripped, known)
+    said = text.strip()
+    if language(said) == "zh":
+        anew = chinese_correction.corrected(said, known)
         if anew:
             return anew
-    lead = _LEAD.match(stripped) or _CHINESE_LEAD.match(stripped)
-    rest = stripped[lead.end() :].strip(" .!。！,，") if lead else stripped.strip(" .!。！")
+    lead = _LEAD.match(said) or _CHINESE_LEAD.match(said)
+    rest = said[lead.end() :].strip(" .!。！,，") if lead else said.strip(" .!。！")
     if len(rest.split()) > _MOST_WORDS or not rest or rest.endswith(("?", "？")):
         return ()
     who = _WHO.match(rest)
@@ -65,20 +65,20 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     instead = _INSTEAD.match(rest)
     if instead:
         new, old = (_bare(instead["new"] or instead["new2"]), _bare(instead["old"] or instead["old2"]))
-        return _replaced(candidates, _occurrence(old), new, stripped)
+        return _replaced(candidates, _occurrence(old), new, said)
     if lead is None:
         return ()
     if _PROPER.fullmatch(rest):
-        return _replaced([fact for fact in known if fact.type in ("place", "name")], _PROPER, rest, stripped)
+        return _replaced([fact for fact in known if fact.type in ("place", "name")], _PROPER, rest, said)
     bare = _bare(rest)
     counted = _COUNTED.fullmatch(bare)
     if counted:
         noun = counted["noun"].lower().removesuffix("s")
         pattern = re.compile(rf"(?<!\w){fragment('number')} {re.escape(noun)}\w*", re.IGNORECASE)
-        return _replaced(candidates, pattern, bare, stripped)
+        return _replaced(candidates, pattern, bare, said)
     for kind in _KINDS.values():
         if kind.fullmatch(bare):
-            return _replaced(candidates, kind, bare, stripped)
+            return _replaced(candidates, kind, bare, said)
     return ()
 
 

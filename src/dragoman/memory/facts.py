@@ -71,7 +71,7 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     `people` gives the people and animals known by name, with what they are to the user: only of them can a
     sentence such as "Leo is seven" be a fact.
     """
-    facts: dict[tuple[str, str], Fact] = {}
+    found: dict[tuple[str, str], Fact] = {}
     reader = Reader(people)
     # Quoted text is nobody's word about themselves.
     spoken = [part for whole in sentences(own_words(text)) for part in _LOWER_CASE.split(whole)]
@@ -79,10 +79,10 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
         if len(said) > LONGEST_SENTENCE:
             continue
         for fact in _sentence_facts(said, reader):
-            facts.setdefault((fact.slot, fact.value.casefold()), fact)
-        if len(facts) >= MOST_FACTS:
+            found.setdefault((fact.slot, fact.value.casefold()), fact)
+        if len(found) >= MOST_FACTS:
             break
-    return tuple(facts.values())[:MOST_FACTS]
+    return tuple(found.values())[:MOST_FACTS]
 
 
 def ends(fact: Fact) -> bool:
@@ -111,8 +111,8 @@ def is_instruction(text: str) -> bool:
 
 def _without_short_question(text: str) -> tuple[str, bool]:
     """A statement without the question of a few words after it, and whether it still asks: "I am 15, alone ok?"."""
-    match = _SHORT_QUESTION.fullmatch(text)
-    return (match["told"], False) if match else (text, True)
+    told = _SHORT_QUESTION.fullmatch(text)
+    return (told["told"], False) if told else (text, True)
 
 
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
