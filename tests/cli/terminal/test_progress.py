@@ -24,6 +24,18 @@ def test_bar_names_what_is_at_hand(terminal, capsys):
     assert printed.out == ""
 
 
+def test_pages_are_counted_while_they_are_fetched(terminal, capsys, monkeypatch):
+    with progress.progress_bars() as bars:
+        bars.reading(3, 0, "https://example.org/a")
+    assert "3: https://example.org/a" in capsys.readouterr().err
+    monkeypatch.delenv("FORCE_COLOR")
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    with progress.progress_bars() as bars:
+        bars.reading(3, 0, "https://example.org/a")
+        bars.reading(0, 0, "")
+    assert capsys.readouterr().err == "Fetching pages: 3 https://example.org/a\n"
+
+
 def test_nothing_is_shown_for_what_is_over_at_once(terminal, capsys, monkeypatch):
     with progress.progress_bars() as bars:
         bars.reading(4, 4, "")

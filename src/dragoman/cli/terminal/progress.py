@@ -19,6 +19,9 @@ _BETWEEN_LINES = 10.0
 """Seconds between two lines down a pipe, and before the first."""
 
 
+_NAME_WIDTH = 48
+
+
 class Bars:
     """Progress bars by label, for downloads, ingestion and conversations."""
 
@@ -44,7 +47,7 @@ class Bars:
             self._progress.start()
         if label not in self._tasks:
             self._tasks[label] = self._progress.add_task(label, total=total, name="")
-        self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, 32))
+        self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, _NAME_WIDTH))
 
     def _line(self, label: str, done: int, total: int | None, name: str) -> None:
         now = monotonic()
@@ -52,15 +55,20 @@ class Bars:
             return
         self._last_line = now
         amount = f"{done} of {total} ({done / total:.0%})" if total else str(done)
-        self._console.print(f"{label}: {amount} {show.one_line(name, 32)}".rstrip(), soft_wrap=True, markup=False)
+        line = f"{label}: {amount} {show.one_line(name, _NAME_WIDTH)}".rstrip()
+        self._console.print(line, soft_wrap=True, markup=False)
 
     def notice(self, text: str) -> None:
         """One line about slow work that reports no progress."""
         self._console.print(text, soft_wrap=True, markup=False)
 
     def reading(self, done: int, total: int, name: str, /) -> None:
-        """Progress callback of ingestion: bytes done, bytes in total, current file."""
-        self.show("Reading", done, total, name)
+        """Progress callback of ingestion: bytes done, bytes in total, current file; pages while they are fetched."""
+        if total:
+            self.show("Reading", done, total, name)
+        elif name:
+            count = f"{done}: " if self._console.is_terminal else ""  # a bar without an end shows no number
+            self.show("Fetching pages", done, None, f"{count}{name}")
 
     def fetching(self, name: str, done: int, total: int | None, /) -> None:
         """Progress callback of downloads; without a terminal, prints one line at the start."""
