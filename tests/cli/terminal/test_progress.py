@@ -56,6 +56,15 @@ def test_down_a_pipe_slow_work_prints_a_line_now_and_then(capsys, monkeypatch):
     assert (printed.out, weights.on_notice) == ("", None)
 
 
+def test_down_a_pipe_a_long_download_says_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    with progress.progress_bars() as bars:
+        bars.fetching("tiny", 49_000_000, 98_000_000)
+        bars.fetching("tiny", 50_000_000, None)
+    printed = "Fetching tiny (98 MB)\nFetching tiny: 49 of 98 MB (50%)\nFetching tiny: 50 MB\n"
+    assert capsys.readouterr().err == printed
+
+
 def test_down_a_pipe_reading_is_silent_and_fetching_is_one_line(capsys):
     with progress.progress_bars() as bars:
         bars.reading(1, 4, "a.md")
