@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
+from dragoman.core.html import table
 from dragoman.core.values import Scope, Source
 from dragoman.core.workers import InProcess, Workers
 from dragoman.sources.files import Failure, FoundFiles, find
@@ -54,6 +55,13 @@ class IngestReport:
     """The failed files whose passages exceed the quota."""
     skipped: tuple[Failure, ...] = ()
     """Links that lead out of their folder."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        counts = ("files", "added", "changed", "removed", "unchanged")
+        shown = table((*counts, "seconds"), [(*(str(getattr(self, name)) for name in counts), f"{self.seconds:.1f}")])
+        problems = [("failed", *failure) for failure in self.failed] + [("skipped", *link) for link in self.skipped]
+        return shown + (table(("", "file", "reason"), problems) if problems else "")
 
 
 def ingest(

@@ -120,6 +120,7 @@ def test_an_address_that_is_none_does_not_stop_the_others(site):
     urls = ["https://user:word@example.org/", f"{site.url}/a"]
     report = ingest(store, StubEncoder(), source, urls, scope=Scope(), web=HERE)
     assert report.added == 1 and "user name or password" in report.failed[0].reason
+    assert "<td" in report._repr_html_() and "user name or password" in report._repr_html_()
 
 
 def test_pages_are_counted_while_they_are_fetched(site):
