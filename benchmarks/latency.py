@@ -182,7 +182,7 @@ def main() -> int:
         )
         chat(environment)
         talks = [chat(environment) for _ in range(runs)]
-        line("make chat, the prompt is there", [prompt for prompt, _ in talks], None, models)
+        good &= line("make chat, the prompt is there", [prompt for prompt, _ in talks], 2.0, models)
         good &= line("make chat, the first turn is answered", [talking for _, talking in talks], 3.0, models)
         good &= line("make serve, the address is there", repeated(runs, lambda: serving(environment)), 3.0, models)
     print(f"load average {os.getloadavg()[0]:.1f} after the runs")
