@@ -65,6 +65,18 @@ def test_down_a_pipe_a_long_download_says_how_far_it_is(capsys, monkeypatch):
     assert capsys.readouterr().err == printed
 
 
+def test_down_a_pipe_short_work_after_a_long_download_is_silent(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    with progress.progress_bars() as bars:
+        bars.fetching("tiny", 0, 98_000_000)
+        now[0] = 9.0
+        bars.fetching("tiny", 98_000_000, 98_000_000)
+        now[0] = 12.0
+        bars.reading(0, 714, "persona.md")
+    assert capsys.readouterr().err == "Fetching tiny (98 MB)\n"
+
+
 def test_down_a_pipe_reading_is_silent_and_fetching_is_one_line(capsys):
     with progress.progress_bars() as bars:
         bars.reading(1, 4, "a.md")

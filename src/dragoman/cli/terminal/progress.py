@@ -79,6 +79,8 @@ class Bars:
         megabytes = None if total is None else round(total / 1e6)
         named = f"{done / 1e6:.0f} MB" if self._console.is_terminal else ""
         self.show(f"Fetching {name}", round(done / 1e6), megabytes or None, named, unit=" MB")
+        if done == total:
+            self._last_line = monotonic()  # the work after a download begins a time of its own
 
     def close(self) -> None:
         """Remove the bars."""
