@@ -85,6 +85,19 @@ def test_wrong_use_is_exit_code_2_and_says_what_is_right(capfd, stub, arguments,
     assert not stub.loaded
 
 
+@pytest.mark.parametrize("words", [["chat"], ["--debug", "chat"], ["label", "thumbs"]])
+def test_only_the_command_that_runs_is_built(words, monkeypatch):
+    from dragoman.cli import app as module
+
+    built = []
+    monkeypatch.setattr("typer.main.get_command", lambda app: built.append(app) or (lambda *_, **__: None))
+    module.app(words, prog_name="dragoman")
+    module.app(["cht"], prog_name="dragoman")
+    module.app(["--help", "chat"], prog_name="dragoman")
+    one, misspelt, helped = (len(app.registered_commands) + len(app.registered_groups) for app in built)
+    assert one == 1 and misspelt == helped > 20
+
+
 def test_help_starts_quickly_because_nothing_heavy_is_imported():
     heavy = "numpy|onnxruntime|xllamacpp|tantivy|usearch|apsw|rich.progress|httpx|torch"
     code = f"import sys, dragoman.cli.app; print([m for m in sys.modules if m in '{heavy}'.split('|')])"

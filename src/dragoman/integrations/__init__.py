@@ -4,5 +4,6 @@
 - `dragoman.integrations.langgraph`: a `BaseStore` on Dragoman's store;
 - `dragoman.integrations.llama_index`: a retriever and a chat engine;
 - `dragoman.integrations.haystack`: a retriever and an agent as components;
-- `dragoman.integrations.dspy`: a retriever.
+- `dragoman.integrations.dspy`: a retriever;
+- `dragoman.integrations.notebook`: progress bars for notebooks and scripts.
 """

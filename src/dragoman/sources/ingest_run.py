@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import Shard, ShardJob, Workers
-from dragoman.sources.files import Failure, FoundFiles, SourceFile, load
+from dragoman.sources.files import Failure, FoundFiles, Listing, SourceFile, load
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
 from dragoman.sources.ledger import Entry, IngestLedger, Way, trusted_time
 
@@ -150,10 +150,35 @@ class IngestRun:
             if origin not in present and _under(origin, files.roots) and not _under(origin, unseen):
                 gone.setdefault(origin, []).append(passage.id)
         for origin, ids in gone.items():
-            if self._ledger.knows(origin):  # leave rows alone that are no file's, or whose file arrived another way
-                self._ledger.begin(origin)
-                self.counts.removed += self._store.remove(self._scope, ids)
-                self._ledger.drop(origin)
+            self._remove_file(origin, ids)
+
+    def remove_pages(self, files: FoundFiles) -> FoundFiles:
+        """Remove pages that their site no longer has, and pages that a sitemap has ceased to list.
+
+        Returns the files without the failures of removed pages, which are none.
+        """
+        present = {file.origin for file in files.files} | {page for listing in files.listings for page in listing.pages}
+        dropped = (page for listing in files.listings for page in self._ledger.listed(listing.sitemap))
+        removed = set()
+        for page in dict.fromkeys((*files.gone, *(page for page in dropped if page not in present))):
+            if self._remove_file(page, [passage.id for passage in self._rows(page)]):
+                removed.add(page)
+        return replace(files, failed=tuple(failure for failure in files.failed if failure.path not in removed))
+
+    def remember_listings(self, listings: Iterable[Listing], *, only: bool) -> None:
+        """Remember which pages sitemaps list; with `only`, pages that they listed before are left out."""
+        for listing in listings:
+            before = () if only else self._ledger.listed(listing.sitemap)
+            self._ledger.keep_listed(listing.sitemap, tuple(dict.fromkeys((*before, *listing.pages))))
+
+    def _remove_file(self, origin: str, ids: Sequence[str]) -> bool:
+        """Remove a file's passages; rows stay that are no file's, or whose file arrived another way."""
+        if not self._ledger.knows(origin):
+            return False
+        self._ledger.begin(origin)
+        self.counts.removed += self._store.remove(self._scope, ids)
+        self._ledger.drop(origin)
+        return True
 
     def bring(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -100,6 +101,15 @@ class IngestLedger:
         """Mark a file as removed."""
         self._store.keep(self._scope, self._key(origin), _GONE)
 
+    def listed(self, sitemap: str) -> tuple[str, ...]:
+        """The pages that a sitemap listed when it was last read; empty where it was not."""
+        kept = self._store.kept(self._scope, self._listing_key(sitemap))
+        return tuple(json.loads(kept)) if kept else ()
+
+    def keep_listed(self, sitemap: str, pages: Sequence[str]) -> None:
+        """Remember the pages that a sitemap lists."""
+        self._store.keep(self._scope, self._listing_key(sitemap), json.dumps(list(pages)))
+
     def _kept(self, origin: str) -> Entry | None:
         """The stored entry of a file; None if the store holds nothing of it."""
         kept = self._store.kept(self._scope, self._key(origin))
@@ -118,6 +128,9 @@ class IngestLedger:
 
     def _key(self, origin: str) -> str:
         return f"file:{self._source}:{origin}"
+
+    def _listing_key(self, sitemap: str) -> str:
+        return f"sitemap:{self._source}:{sitemap}"
 
 
 def trusted_time(status: os.stat_result) -> int:

@@ -51,6 +51,88 @@ def test_pages_of_a_sitemap_are_read_those_of_other_hosts_are_not(site, tmp_path
     assert found.failed == ()
 
 
+def read(store, site, *paths, sync=True, limits=HERE, progress=None):
+    """Ingest pages of the site; the report and the paths of the pages that the store holds afterwards."""
+    source, urls = Source("DOCUMENTS"), [f"{site.url}{path}" for path in paths]
+    report = ingest(store, StubEncoder(), source, urls, scope=Scope(), sync=sync, web=limits, progress=progress)
+    origins = {passage.origin for passage in store.passages(source.scope(Scope()), "DOCUMENTS")}
+    return report, sorted(origin.removeprefix(site.url) for origin in origins)
+
+
+def test_sync_removes_pages_that_the_sitemap_no_longer_lists_and_keeps_others(site):
+    for name in ("a", "b", "alone"):
+        site.html(f"/{name}", f"<p>{name}</p>")
+    site.pages["/map.xml"] = sitemap(site, "/a", "/b")
+    store = InMemoryStore()
+    read(store, site, "/map.xml", "/alone")
+    site.html("/a", "<p>a has changed</p>")
+    site.html("/c", "<p>c</p>")
+    site.pages["/map.xml"] = sitemap(site, "/a", "/c")
+    kept, pages = read(store, site, "/map.xml", sync=False)
+    assert (kept.added, kept.changed, kept.removed, pages) == (1, 1, 0, ["/a", "/alone", "/b", "/c"])
+    report, pages = read(store, site, "/map.xml")
+    assert (report.removed, report.failed, pages) == (1, (), ["/a", "/alone", "/c"])
+
+
+def test_sync_removes_a_page_that_is_gone_and_keeps_one_whose_server_fails(site):
+    for name in ("a", "b", "c"):
+        site.html(f"/{name}", f"<p>{name}</p>")
+    store = InMemoryStore()
+    read(store, site, "/a", "/b", "/c")
+    site.pages["/a"], site.pages["/b"] = (410, {}, b""), (503, {}, b"")
+    report, pages = read(store, site, "/a", "/b", "/c", "/never")
+    assert (report.removed, pages) == (1, ["/b", "/c"])
+    assert [path.removeprefix(site.url) for path, _ in report.failed] == ["/b", "/never"]
+    site.pages["/b"] = (404, {}, b"")
+    report, pages = read(store, site, "/b", sync=False)
+    assert (len(report.failed), pages) == (1, ["/b", "/c"])
+
+
+def test_sync_of_a_page_leaves_the_pages_below_it_alone(site):
+    for path in ("/", "/a", "/a/b"):
+        site.html(path, f"<p>{path}</p>")
+    store = InMemoryStore()
+    read(store, site, "/", "/a", "/a/b")
+    report, pages = read(store, site, "/", "/a")
+    assert (report.removed, pages) == (0, ["/", "/a", "/a/b"])
+
+
+@pytest.mark.parametrize("broken", ["part", "whole", "full"])
+def test_sync_removes_nothing_when_a_sitemap_was_not_read_to_its_end(site, broken):
+    for name in ("a", "b", "c"):
+        site.html(f"/{name}", f"<p>{name}</p>")
+    site.pages["/one.xml"], site.pages["/two.xml"] = sitemap(site, "/a"), sitemap(site, "/b", "/c")
+    site.pages["/map.xml"] = sitemap(site, "/one.xml", "/two.xml", root="sitemapindex", entry="sitemap")
+    store = InMemoryStore()
+    read(store, site, "/map.xml")
+    limits = HERE
+    if broken == "full":
+        limits = replace(HERE, pages=1)
+    else:
+        site.pages["/two.xml" if broken == "part" else "/map.xml"] = (404, {}, b"")
+    report, pages = read(store, site, "/map.xml", limits=limits)
+    assert (report.removed, len(report.failed), pages) == (0, 1, ["/a", "/b", "/c"])
+
+
+def test_an_address_that_is_none_does_not_stop_the_others(site):
+    site.html("/a", "<p>a</p>")
+    store, source = InMemoryStore(), Source("DOCUMENTS")
+    urls = ["https://user:word@example.org/", f"{site.url}/a"]
+    report = ingest(store, StubEncoder(), source, urls, scope=Scope(), web=HERE)
+    assert report.added == 1 and "user name or password" in report.failed[0].reason
+    assert "<td" in report._repr_html_() and "user name or password" in report._repr_html_()
+
+
+def test_pages_are_counted_while_they_are_fetched(site):
+    site.html("/a", "<p>a</p>")
+    site.html("/b", "<p>b</p>")
+    calls = []
+    read(InMemoryStore(), site, "/a", "/b", progress=lambda *call: calls.append(call))
+    fetched = [(done, name.removeprefix(site.url)) for done, total, name in calls if not total]
+    assert fetched == [(0, "/a"), (1, "/b")]
+    assert calls[-1][0] == calls[-1][1] > 0
+
+
 def test_forbidden_pages_are_not_asked_for_and_the_others_go_on(site, tmp_path):
     site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /private\n")
     site.html("/private/a", "<p>secret</p>")

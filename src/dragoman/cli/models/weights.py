@@ -6,17 +6,15 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dragoman.cli.models.distil import distil_encoder
+from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import InputError
 from dragoman.models import downloads, weights
 from dragoman.models.suggested import SUGGESTIONS
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -60,41 +58,25 @@ def pull(
     ] = False,
 ) -> None:
     """Download weights and verify their SHA-256; valid files are not downloaded again, and broken-off ones resumed."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
     needed = [entry.name for entry in weights.CATALOGUE.values() if not entry.for_training]
     chosen = names or needed
     for name in chosen:  # a wrong name is told before anything is fetched
         downloads.address(name) if downloads.is_address(name) else weights.find(name)
     offers = {name: _offered(name, accept=yes) for name in chosen if downloads.is_address(name)}
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     placed: dict[str, Path] = {}
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with progress_bars() as bars:
         for name in chosen:
-            task = bars.add_task(name, total=None)
-            show = partial(_show, bars, task)
             offer = offers.get(name)
             if name not in offers:
-                entry = weights.find(name)
-                placed[name] = weights.pull(name, progress=partial(_show_named, bars, task))
-                bars.update(task, completed=entry.bytes, total=entry.bytes)
+                placed[name] = weights.pull(name, progress=bars.fetching)
             elif offer is None:
                 placed[name] = downloads.address(name).file
             else:
-                placed[name] = downloads.fetch(offer, progress=show)
+                placed[name] = downloads.fetch(offer, progress=partial(bars.fetching, name))
     for name, place in placed.items():
         typer.echo(f"{name}: {place}")
     models = [name for name in chosen if name in offers]
     typer.echo(f"Next: dragoman chat{f' --model {shlex.quote(models[0])}' if models else ''}")
-
-
-def _show(bars: Progress, task: TaskID, done: int, total: int | None) -> None:
-    bars.update(task, completed=done, total=total)
-
-
-def _show_named(bars: Progress, task: TaskID, _: str, done: int, total: int | None) -> None:
-    bars.update(task, completed=done, total=total)
 
 
 def _offered(name: str, *, accept: bool) -> downloads.Offer | None:

@@ -19,6 +19,9 @@ _BETWEEN_LINES = 10.0
 """Seconds between two lines down a pipe, and before the first."""
 
 
+_NAME_WIDTH = 48
+
+
 class Bars:
     """Progress bars by label, for downloads, ingestion and conversations."""
 
@@ -30,12 +33,12 @@ class Bars:
         self._tasks: dict[str, TaskID] = {}
         self._named: set[str] = set()
 
-    def show(self, label: str, done: int, total: int | None, name: str = "") -> None:
-        """Update a bar; `name` is the current item."""
+    def show(self, label: str, done: int, total: int | None, name: str = "", *, unit: str = "") -> None:
+        """Update a bar; `name` is the current item, `unit` what is counted."""
         if self._began is None:
             self._began = monotonic()
         if not self._console.is_terminal:
-            self._line(label, done, total, name)
+            self._line(label, done, total, name, unit)
             return
         if self._progress is None:
             if monotonic() - self._began < _PATIENCE or done == total:
@@ -44,31 +47,40 @@ class Bars:
             self._progress.start()
         if label not in self._tasks:
             self._tasks[label] = self._progress.add_task(label, total=total, name="")
-        self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, 32))
+        self._progress.update(self._tasks[label], completed=done, total=total, name=show.one_line(name, _NAME_WIDTH))
 
-    def _line(self, label: str, done: int, total: int | None, name: str) -> None:
+    def _line(self, label: str, done: int, total: int | None, name: str, unit: str) -> None:
         now = monotonic()
         if now - max(self._began or now, self._last_line) < _BETWEEN_LINES:
             return
         self._last_line = now
-        amount = f"{done} of {total} ({done / total:.0%})" if total else str(done)
-        self._console.print(f"{label}: {amount} {show.one_line(name, 32)}".rstrip(), soft_wrap=True, markup=False)
+        amount = f"{done} of {total}{unit} ({done / total:.0%})" if total else f"{done}{unit}"
+        line = f"{label}: {amount} {show.one_line(name, _NAME_WIDTH)}".rstrip()
+        self._console.print(line, soft_wrap=True, markup=False)
 
     def notice(self, text: str) -> None:
         """One line about slow work that reports no progress."""
         self._console.print(text, soft_wrap=True, markup=False)
 
     def reading(self, done: int, total: int, name: str, /) -> None:
-        """Progress callback of ingestion: bytes done, bytes in total, current file."""
-        self.show("Reading", done, total, name)
+        """Progress callback of ingestion: bytes done, bytes in total, current file; pages while they are fetched."""
+        if total:
+            self.show("Reading", done, total, name)
+        elif name:
+            count = f"{done}: " if self._console.is_terminal else ""  # a bar without an end shows no number
+            self.show("Fetching pages", done, None, f"{count}{name}")
 
     def fetching(self, name: str, done: int, total: int | None, /) -> None:
-        """Progress callback of downloads; without a terminal, prints one line at the start."""
+        """Progress callback of downloads; without a terminal, prints a line at the start and one now and then."""
         if not self._console.is_terminal and name not in self._named:
             self._named.add(name)
             size = f" ({total / 1e6:.0f} MB)" if total else ""
             self._console.print(f"Fetching {name}{size}", soft_wrap=True)
-        self.show(f"Fetching {name}", done, total)
+        megabytes = None if total is None else round(total / 1e6)
+        named = f"{done / 1e6:.0f} MB" if self._console.is_terminal else ""
+        self.show(f"Fetching {name}", round(done / 1e6), megabytes or None, named, unit=" MB")
+        if done == total:
+            self._last_line = monotonic()  # the work after a download begins a time of its own
 
     def close(self) -> None:
         """Remove the bars."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 from dragoman.core.errors import InputError
-from dragoman.sources.files import Failure, FoundFiles, SourceFile, readers
+from dragoman.sources.files import Failure, FoundFiles, Listing, SourceFile, readers
 from dragoman.sources.formats.xml_events import Start, parse
 from dragoman.sources.web import robots
 from dragoman.sources.web.addresses import check_url
@@ -23,6 +24,7 @@ MOST_PAGES = 500
 PAUSE = 0.5
 """Seconds between two requests to one host; a longer Crawl-delay of the site counts."""
 _MOST_SITEMAPS = 20
+_MAP_SUFFIXES = (".xml", ".gz")
 _CHUNK = 1 << 16
 _LONGEST_ADDRESS = 4096
 
@@ -39,11 +41,41 @@ class WebLimits:
     allow_private: bool = False
 
 
-def fetch_pages(urls: Iterable[str], folder: Path, limits: WebLimits | None = None) -> FoundFiles:
+class GoneError(InputError):
+    """A page that its site no longer has."""
+
+
+class FetchProgress(Protocol):
+    """Callback with the number of pages fetched so far, and the address that is fetched now."""
+
+    def __call__(self, count: int, address: str, /) -> None: ...
+
+
+def fetch_pages(
+    urls: Iterable[str], folder: Path, limits: WebLimits | None = None, *, progress: FetchProgress | None = None
+) -> FoundFiles:
     """Fetch pages, and the pages that sitemaps among them list, as files; what cannot be fetched is reported."""
     limits = limits or WebLimits()
     with Fetcher(allow_private=limits.allow_private, most_bytes=limits.bytes, seconds=limits.seconds) as fetcher:
-        return _Visit(fetcher, folder, limits).run(list(urls))
+        return _Visit(fetcher, folder, limits, progress).run(urls)
+
+
+@dataclass(slots=True)
+class _Crawl:
+    """What one given address has led to: the pages of its sitemaps, and whether all of these could be read."""
+
+    sitemap: str = ""
+    pages: list[str] = field(default_factory=list)
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An address to fetch; `is_map` says that an index of sitemaps names it."""
+
+    url: str
+    crawl: _Crawl
+    is_map: bool = False
 
 
 @dataclass(slots=True)
@@ -53,37 +85,54 @@ class _Visit:
     fetcher: Fetcher
     folder: Path
     limits: WebLimits
+    progress: FetchProgress | None = None
+    gone: list[str] = field(default_factory=list)
     files: list[SourceFile] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     rules: dict[str, robots.Robots] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
     kept_bytes: int = 0
 
-    def run(self, urls: list[str]) -> FoundFiles:
-        waiting, seen, sitemaps = list(reversed(urls)), set[str](), 0
+    def run(self, urls: Iterable[str]) -> FoundFiles:
+        crawls = [_Step(url, _Crawl()) for url in urls]
+        waiting, seen, sitemaps = crawls[::-1], set[str](), 0
         while waiting:
-            url = waiting.pop()
+            step = waiting.pop()
             # Pages that fail count as well: a sitemap may list any number of addresses that lead nowhere.
             if self._is_full(pages=len(seen) - sitemaps):
                 reason = f"More than {self.limits.pages} pages or {self.limits.total_bytes / 1e9:.1f} GB were listed."
-                self.failed.append(Failure(url, f"{reason} Raise --pages, or name the pages you mean."))
+                self.failed.append(Failure(step.url, f"{reason} Raise --pages, or name the pages you mean."))
+                for left in (step, *waiting):
+                    left.crawl.is_whole = False
                 break
+            address = step.url
             try:
-                address = check_url(url)
+                address = check_url(step.url)
+                if step.crawl.sitemap and not step.is_map:
+                    step.crawl.pages.append(address)
                 if address in seen:
                     continue
                 seen.add(address)
+                if self.progress is not None:
+                    self.progress(len(self.files), address)
                 page = self.page(address)
-                if page.suffix in (".xml", ".gz"):
+                if page.suffix in _MAP_SUFFIXES:
                     sitemaps += 1
                     if sitemaps > _MOST_SITEMAPS:
                         raise InputError(f"More than {_MOST_SITEMAPS} sitemaps.", remedy="Name the one you mean.")
-                    waiting.extend(reversed(list(_listed(page))))
+                    waiting.extend(reversed(list(_steps(page, step.crawl))))
+                    step.crawl.sitemap = step.crawl.sitemap or address
                 else:
                     self.keep(address, page)
             except InputError as error:
-                self.failed.append(Failure(url, str(error)))
-        return FoundFiles(tuple(self.files), tuple(check_url(url) for url in urls), tuple(self.failed))
+                self.failed.append(Failure(address, str(error)))
+                if step.is_map or address.endswith(_MAP_SUFFIXES):
+                    step.crawl.is_whole = False
+                if isinstance(error, GoneError):
+                    self.gone.append(address)
+        whole = (step.crawl for step in crawls if step.crawl.sitemap and step.crawl.is_whole)
+        listings = tuple(Listing(crawl.sitemap, tuple(dict.fromkeys(crawl.pages))) for crawl in whole)
+        return FoundFiles(tuple(self.files), (), tuple(self.failed), gone=tuple(self.gone), listings=listings)
 
     def _is_full(self, *, pages: int) -> bool:
         return pages >= self.limits.pages or self.kept_bytes > self.limits.total_bytes
@@ -97,6 +146,8 @@ class _Visit:
             self._wait(address)
             answer = self.fetcher.hop(address, max(until, monotonic() + 1.0))
             if isinstance(answer, Page):
+                if answer.status in (404, 410):
+                    raise GoneError(f"'{url}' was answered with {answer.status}.", remedy="Check the address.")
                 if answer.status != 200:
                     raise InputError(f"'{url}' was answered with {answer.status}.", remedy="Check the address.")
                 return answer
@@ -148,7 +199,7 @@ def _site(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _listed(page: Page) -> Iterator[str]:
+def _steps(page: Page, crawl: _Crawl) -> Iterator[_Step]:
     """The addresses that a sitemap lists, those of its own host alone."""
     content = _unzipped(page) if page.content.startswith(b"\x1f\x8b") else page.content
     root, place, in_place = "", "", False
@@ -166,7 +217,7 @@ def _listed(page: Page) -> Iterator[str]:
                 place += event
         else:
             if in_place and (address := _on_host(page.url, place.strip(), host)):
-                yield address
+                yield _Step(address, crawl, is_map=root == "sitemapindex")
             in_place = False
 
 
