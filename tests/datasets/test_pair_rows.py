@@ -42,3 +42,10 @@ def test_a_line_that_is_no_row_is_told(tmp_path):
     [problem] = open_dataset("pairs", file).examples()
     assert isinstance(problem, Problem)
     assert problem.row == 1
+
+
+def test_a_teachers_chances_go_there_and_back(tmp_path):
+    row = PairRow("exercises", "Am I free?", "Under six: free.", "I am five.", chances=(0.9, 0.05, 0.05, 0.0))
+    write_rows([row], tmp_path / "rows.jsonl")
+    (read,) = read_rows(tmp_path / "rows.jsonl")
+    assert tuple(read.chances) == row.chances

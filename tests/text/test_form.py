@@ -79,6 +79,20 @@ def test_the_act_alone_is_that_of_the_form(text):
     assert act_and_core(text) == (form(text).act, form(text).core)
 
 
+@pytest.mark.parametrize(
+    "text", ["So I can bring my snare.", "must she pay", "need I book", "so we'll eat our pizza inside"]
+)
+def test_a_conclusion_or_an_inversion_asks_without_a_mark(text):
+    assert form(text).act == "question"
+
+
+@pytest.mark.parametrize(
+    "text", ["So I moved to Porto last week.", "So I am 71 now.", "I would need a wheelchair then."]
+)
+def test_what_is_told_after_so_or_with_need_asks_nothing(text):
+    assert form(text).act == "statement"
+
+
 def test_thanks_may_be_for_six_words_and_no_more():
     assert form("thanks for a b c d, e f!").act == "thanks"
     assert form("I see. Thanks for what you did. It helps").act == "thanks"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dragoman
-from dragoman.agent import agent, assistant
+from dragoman.agent import agent, assistant, learning
 from dragoman.core import control, protocols, trace, values
 
 pytestmark = pytest.mark.trust
@@ -65,10 +65,13 @@ def calls_in(function):
 def test_memory_is_written_in_one_place_before_anything_is_looked_up():
     source = ast.parse(Path(assistant.__file__).read_text(encoding="utf-8"))
     methods = {node.name: node for node in ast.walk(source) if isinstance(node, ast.FunctionDef)}
-    assert [name for name, node in methods.items() if "self.memory.learn" in calls_in(node)] == ["_learn"]
+    assert not [name for name, node in methods.items() if "self.memory.learn" in calls_in(node)]
+    writing = ast.parse(Path(learning.__file__).read_text(encoding="utf-8"))
+    writers = [node for node in ast.walk(writing) if isinstance(node, ast.FunctionDef)]
+    assert [node.name for node in writers if "self.memory.learn" in calls_in(node)] == ["learn"]
     for name, run in (("ask_many", "self.agent.run"), ("exchange", "self.agent.stream")):
         called = {ast.unparse(node.func): node.lineno for node in ast.walk(methods[name]) if isinstance(node, ast.Call)}
-        assert called["self._learn"] < called[run], name
+        assert called["learning.learn"] < called[run], name
     roles = Path(agent.__file__).read_text(encoding="utf-8")
     assert "memory.learn" not in roles and "dragoman.memory" not in roles
 

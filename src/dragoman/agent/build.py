@@ -138,10 +138,15 @@ def assemble(
     creator.hold(retriever=AllowedRetriever(creator.shared("retriever")))
     if design.personal and _has_user_and_world(sources):
         from dragoman.decision.joint import JointRanker
+        from dragoman.decision.judge import SHIPPED_JUDGE, SentenceJudge
         from dragoman.retriever.personal import PersonalRetriever
 
-        ranker = JointRanker(encoder=encoder, analyse=analyse, part=_scorer_of(tables))
-        creator.hold(retriever=PersonalRetriever(creator.shared("retriever"), ranker=ranker, sources=sources))
+        ranker = JointRanker(encoder=encoder, analyse=analyse)
+        judged = config.language == "en" and names["reader"] == "reader.grounded.v1"
+        part = str(tables["reader"].get("joint", SHIPPED_JUDGE)) if judged else ""
+        judge = SentenceJudge(part) if part else None
+        inner = creator.shared("retriever")
+        creator.hold(retriever=PersonalRetriever(inner, ranker=ranker, sources=sources, judge=judge))
 
     agent = Agent(
         language=config.language,
@@ -234,11 +239,6 @@ def _dates(store: Store) -> Callable[[Scope, Passage], str]:
         return passage_date(store, scope, passage)
 
     return date_of
-
-
-def _scorer_of(tables: dict[str, dict[str, Any]]) -> str:
-    """The trained pair scorer that reader and retriever share: the reader's option `joint`."""
-    return str(tables["reader"].get("joint", ""))
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:

@@ -14,6 +14,7 @@ from dragoman.datasets.pair_users import ikat, personamem
 
 LICENCES = {
     "houses": "Apache-2.0 (invented)",
+    "exercises": "Apache-2.0 (written for it; half of the labels by a fine-tuned Qwen2.5-Coder-1.5B, Apache-2.0)",
     "squad": "CC BY-SA 4.0",
     "policyqa": "MIT",
     "clapnq": "Apache-2.0",

@@ -24,7 +24,8 @@ ENTAILMENTS: tuple[Entailment, ...] = ("entailed", "neutral", "contradicted")
 class PairRow:
     """One input of the joint scorer with its labels; `set` and `kind` name its origin in tables.
 
-    `group` names the rows that compete with each other, such as the sentences of a passage.
+    `group` names the rows that compete with each other, such as the sentences of a passage. `chances` are the
+    probabilities of the verdicts, as a teacher gives them, for rows without a `verdict`.
     """
 
     set: str
@@ -36,6 +37,7 @@ class PairRow:
     answers: float | None = None
     bears: float | None = None
     verdict: Verdict | None = None
+    chances: tuple[float, ...] | None = None
     needs: float | None = None
     entails: Entailment | None = None
 

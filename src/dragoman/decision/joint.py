@@ -1,8 +1,8 @@
 """Joint scores of facts and sentences: which sentence answers a question, and which fact about the user bears on it.
 
 PK-ICR ranks persona and knowledge together; this is its grid at the level of sentences. Every sentence of the candidate
-passages is scored for the question alone and together with each fact about the user. A trained pair scorer reads the
-best of these pairs; without one, similarity decides.
+passages is scored for the question alone and together with each fact about the user, by similarity and by what code
+decides; `decision.judge` reads the best of them by a trained pair scorer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 MOST_FACTS = 20
 """Facts that are scored with every sentence; of more, those nearest to the question and its passages."""
-_PAIRS_READ = 6
-"""How many sentences with a fact the trained scorer reads: each takes some milliseconds."""
-_PAIR_TOKENS = 96
+_PAIR_TOKENS = 128
 _REMEMBERED = 4096
 GAINS = {"added": 0.5, "near": 0.2, "shared": 0.15, "decided": 0.35}
 """What a fact adds to the score of a sentence: by what it adds to the question's similarity, by its own similarity, by
@@ -145,7 +143,6 @@ class Option:
     score: float
     probability: float
     bears: float
-    verdict: Mapping[str, float] = field(default_factory=dict)
     decision: Decision | None = None
     """What code decides of the rule by the user's facts; None where it was not asked."""
     quote: Quote | None = None
@@ -172,8 +169,7 @@ class Option:
 class JointRanker:
     """Ranks the sentences of passages for a question and the facts about its user.
 
-    `part` names a trained pair scorer for English, or `scorer` is one; it is asked for yes or no only: how well a
-    sentence answers is said as well by similarity, which takes less time. With `by_code`,
+    With `by_code`,
     rules whose conditions code can compare with a fact are decided here, since a fact that decides a rule bears on it
     whatever their similarity.
     """
@@ -183,13 +179,10 @@ class JointRanker:
         *,
         encoder: Encoder,
         analyse: Analyse,
-        part: str = "",
-        scorer: PairScorer | None = None,
         by_code: bool = True,
     ) -> None:
         self._encoder = encoder
         self._analyse = analyse
-        self._scorer = trained_scorer(part) if part else scorer
         self._by_code = by_code
 
     def rank(
@@ -199,11 +192,10 @@ class JointRanker:
         passages: Sequence[Evidence],
         *,
         quick: bool = False,
-        verdicts: bool = False,
     ) -> list[Option]:
         """The options, best first: every sentence alone, and with the fact that bears on it most.
 
-        With `quick` nothing is decided by code; with `verdicts` the trained scorer says yes or no to the best options.
+        With `quick` nothing is decided by code.
         """
         quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
         if not quotes:
@@ -226,10 +218,7 @@ class JointRanker:
         if self._by_code and not quick:
             alone = self._decided(self._to_decide(question), facts, alone, context.last)
         joined = self._joined(question.turn, facts, alone) if facts else []
-        options = sorted([*alone, *joined], key=lambda option: -option.score)
-        if self._scorer is not None and facts and verdicts and language(question.turn) != "zh":
-            options = self._read(question.text, options)
-        return options
+        return sorted([*alone, *joined], key=lambda option: -option.score)
 
     def _to_decide(self, question: SearchText) -> tuple[str, ...]:
         """The questions that code decides, in order, until one is decided.
@@ -381,17 +370,6 @@ class JointRanker:
             shares.append([len(own & unit) / len(own) if own else 0.0 for unit in units])
         return [[0.4 * share for share in row] for row in shares], shares
 
-    def _read(self, question: str, options: Sequence[Option]) -> list[Option]:
-        """The options, the best with a fact with the trained scorer's yes or no."""
-        assert self._scorer is not None
-        joined = [option for option in options if option.fact is not None][:_PAIRS_READ]
-        pairs = [(option.fact.text if option.fact else "", _placed(option)) for option in joined]
-        scores = self._scorer.score(question, pairs)
-        read = {
-            id(option): replace(option, verdict=score.verdict) for option, score in zip(joined, scores, strict=True)
-        }
-        return [read.get(id(option), option) for option in options]
-
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
     """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
@@ -455,7 +433,7 @@ def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
     return decision or Decision("none", confidence=0.1)
 
 
-def _placed(option: Option) -> str:
+def placed(option: Option) -> str:
     """A sentence under its headings, as the scorer was trained to read it."""
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))

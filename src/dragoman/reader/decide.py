@@ -50,18 +50,10 @@ _PERSONAL_FLOOR = 0.5
 """How much of the floor is asked of a sentence on which a fact about the user bears."""
 _AS_CLOSE = 0.06
 """The same where no fact bears on either sentence."""
-_SURE = 0.8
-"""From which share of yes and no on a verdict of the trained scorer is taken."""
-_SPEAKS = 0.3
-"""How probable yes and no must be together for the trained scorer to have a say."""
 _DOUBTFUL = 0.35
 """Below which probability the best sentence is only the closest that was found."""
 _DOUBTFUL_OF_PERSONAL = 0.2
 """The same where a fact about the user bears on it, which is one more reason that it is meant."""
-_RESTRICTION = re.compile(
-    r"\b(?:only|must|except|unless|at least|no more than|up to|under|over|too|reserved|required|instead|should)\b",
-    re.IGNORECASE,
-)
 _PLAIN = 0.6
 """From which confidence on a rule is taken that code decides without a fact."""
 _NOT_ASKED = frozenset(
@@ -264,7 +256,7 @@ def _by_sentence(options: Sequence[Option]) -> list[Option]:
 
 
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
-    """By code where code can; else by the group that the rule names, else by the scorer, where it is sure.
+    """By code where code can; else by the group that the rule names.
 
     `facts` are those that may decide by words; none for an option that only its numbers can bring in.
     """
@@ -278,19 +270,7 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
     named = by_group(question, texts, option.sentence) or _by_topic(question, texts, option)
     if named is not None:
         return named
-    if option.fact is None or option.bears < _BEARS:
-        return decision
-    yes, no = option.verdict.get("yes", 0.0), option.verdict.get("no", 0.0)
-    restricts = bool(_RESTRICTION.search(option.sentence)) or negated(option.sentence)
-    if yes + no < _SPEAKS or max(yes, no) < _SURE * (yes + no) or restricts != (no > yes):
-        return decision  # the scorer's word is taken only where the sentence's own polarity agrees
-    return Decision(
-        "yes" if yes > no else "no",
-        fact=option.fact.text,
-        confidence=max(yes, no),
-        by="model",
-        reason="entailment",
-    )
+    return decision
 
 
 def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision | None:

@@ -17,6 +17,7 @@ from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.joint import JointRanker, Option
+from dragoman.decision.judge import SHIPPED_JUDGE
 from dragoman.models.metering import metered
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
@@ -24,6 +25,7 @@ from dragoman.reader.extractive import ExtractiveReader
 from dragoman.reader.judge_choice import ChoiceJudge, unsure
 from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
+from dragoman.reader.trained_judge import TrainedJudge
 from dragoman.reader.voice import Voice
 from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
@@ -47,6 +49,8 @@ class GroundedReader:
     `always`, or `auto` (default), for a model that writes well and has passed an examination (`judge_exam`). The
     embedded model never judges by default: it is worse than the rules.
 
+    `joint` names the trained part that judges sentences in English (`trained_judge`); with "" the rules decide alone.
+
     A model that fails, or whose budget is used up, ends no turn: what was composed without it is said.
     """
 
@@ -68,13 +72,14 @@ class GroundedReader:
         drafts: Literal["never", "talk", "auto", "always"] = "auto",
         judge: Literal["auto", "always", "never"] = "auto",
         max_tokens: int = 96,
-        joint: str = "",
+        joint: str = SHIPPED_JUDGE,
     ) -> None:
         self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
         self._quote = ExtractiveReader(
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
-        self._ranker = JointRanker(encoder=encoder, analyse=analyse, part=joint)
+        self._ranker = JointRanker(encoder=encoder, analyse=analyse)
+        self._trained = TrainedJudge(joint) if joint and language == "en" else None
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor
@@ -157,6 +162,7 @@ class GroundedReader:
         """The answer by the rules, or by the model where the rules are unsure and it is sure."""
         options = self._options(task)
         answer = self._personal(task, options, language) or self._quote.read([self._impersonal(task)])[0]
+        answer = self._judged(task, options, answer, language)
         if self._judge is None or not unsure(answer, options, question_kind(task.context.last)):
             return answer
         if not self._judge.is_ready():
@@ -173,13 +179,22 @@ class GroundedReader:
             notes["price"] = meter.price
         return replace(chosen, usage=chosen.usage + meter.usage, notes=notes)
 
+    def _judged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
+        """The answer, or what the trained judge says in its place."""
+        if self._trained is None or not options or language != "en":
+            return answer
+        sources = {self._about.get(piece.source) for piece in task.evidence if piece.id in answer.quoted}
+        if sources == {"user"}:  # what the user asks about themselves is no matter of the documents
+            return answer
+        judged = self._trained.judge(task.context, options, self._facts(task), answer)
+        return answer if judged is None else _composed(judged, language)
+
     def _options(self, task: ReadTask) -> list[Option]:
         """The sentences that may answer a question, best first; none where nothing is asked or nothing was found."""
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
         if form(task.context.last).act != "question" or not passages:
             return []
-        polar = question_kind(task.context.last) == "polar"
-        return self._ranker.rank(task.context, self._facts(task), passages, verdicts=polar)
+        return self._ranker.rank(task.context, self._facts(task), passages)
 
     def _personal(self, task: ReadTask, options: Sequence[Option], language: str) -> Draft | None:
         """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""

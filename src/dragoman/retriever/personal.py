@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from dragoman.core.values import Context, Evidence, Request, Source, Turn
 from dragoman.core.warming import warm
 from dragoman.decision.categories import categories
 from dragoman.decision.joint import JointRanker, Option, bearing_facts
+from dragoman.decision.judge import SentenceJudge, distinct
 from dragoman.decision.subjects import people
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text.form import form
@@ -49,6 +50,8 @@ class Joint:
     facts: tuple[Evidence, ...]
     passages: tuple[Evidence, ...]
     options: tuple[Option, ...]
+    bearing: Mapping[str, float] = field(default_factory=dict)
+    """How much facts bear by the trained judge, by their ids."""
 
 
 NO_JOINT = Joint((), (), ())
@@ -57,9 +60,12 @@ NO_JOINT = Joint((), (), ())
 class PersonalRetriever:
     """Another retriever, whose sources about the user are ranked together with the documents."""
 
-    def __init__(self, inner: Retriever, *, ranker: JointRanker, sources: Sequence[Source]) -> None:
+    def __init__(
+        self, inner: Retriever, *, ranker: JointRanker, sources: Sequence[Source], judge: SentenceJudge | None = None
+    ) -> None:
         self._inner = inner
         self._ranker = ranker
+        self._judge = judge
         self._user = tuple(source for source in sources if source.about == "user" and source.private)
         self._world = tuple(source for source in sources if source.about == "world")
         self._joint: OrderedDict[Key, Joint] = OrderedDict()
@@ -135,7 +141,15 @@ class PersonalRetriever:
         ids = {piece.id for piece in passages}
         more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in ids]
         passages += list({piece.id: piece for piece in more}.values())
-        return Joint(tuple(facts), tuple(passages), tuple(self._ranker.rank(context, facts, passages)))
+        options = self._ranker.rank(context, facts, passages)
+        judged = self._judged(context, facts, options)
+        return Joint(tuple(facts), tuple(passages), tuple(options), judged)
+
+    def _judged(self, context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> Mapping[str, float]:
+        if self._judge is None or language(context.last) == "zh" or form(context.last).act != "question":
+            return {}
+        newest = sorted(facts, key=lambda fact: (-fact.relevance, -fact.passage.position))
+        return self._judge.bearing(context, distinct(options), newest)
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
@@ -148,7 +162,7 @@ class PersonalRetriever:
         for fact in joint.facts:
             if fact.id in request.without or (about_user and TOLD in fact.passage.meta):
                 continue  # what memory did not keep is a reason for an answer, and nothing to be listed
-            bears = bearing.get(fact.id, 0.0)
+            bears = max(bearing.get(fact.id, 0.0), joint.bearing.get(fact.id, 0.0))
             relevance = (
                 max(fact.relevance, bears) if about_user and decided else fact.relevance if about_user else bears
             )

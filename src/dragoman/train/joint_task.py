@@ -35,9 +35,16 @@ def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:
         for name in _BINARY
     }
     classes = [*ENTAILMENTS, "unsupported"]
-    targets[VERDICT] = torch.tensor([-1 if row.verdict is None else VERDICTS.index(row.verdict) for row in rows])
+    targets[VERDICT] = torch.tensor([_chances(row) for row in rows])
     targets[ENTAILS] = torch.tensor([-1 if row.entails is None else classes.index(row.entails) for row in rows])
     return targets
+
+
+def _chances(row: PairRow) -> list[float]:
+    """Return the probabilities of the verdicts that a row teaches; -1 each where it teaches none."""
+    if row.verdict is not None:
+        return [float(verdict == row.verdict) for verdict in VERDICTS]
+    return list(row.chances or [_ABSENT] * len(VERDICTS))
 
 
 def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
@@ -49,9 +56,9 @@ def joint_loss(scores: Mapping[str, Tensor], targets: Mapping[str, Tensor], weig
             scores[name][:, 0].float(), target.clamp(min=0.0), reduction="none"
         )
         losses.append(weights.get(name, 1.0) * (each * (target >= 0)))
-    target = targets[VERDICT]
-    each = functional.cross_entropy(scores[VERDICT].float(), target.clamp(min=0), reduction="none")
-    losses.append(weights.get(VERDICT, 1.0) * (each * (target >= 0)))
+    chances = targets[VERDICT]
+    each = functional.cross_entropy(scores[VERDICT].float(), chances.clamp(min=0.0), reduction="none")
+    losses.append(weights.get(VERDICT, 1.0) * (each * (chances[:, 0] >= 0)))
     target = targets[ENTAILS]
     logs = functional.log_softmax(scores[ENTAILS].float(), dim=-1)
     rest = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)  # neutral or contradicted

@@ -1,0 +1,123 @@
+"""Try the default agent on written reading exercises: a document, facts about a user, a question, and what is right.
+
+    python benchmarks/exercises.py [--split dev] [--every 1] [--set reader.joint=]
+
+`benchmarks/exercises/*.jsonl.gz` has one place a line: its document as Markdown and some thirty items with facts, a
+question and a label (yes, no, ask, value, none) with the words of the sentence that decides. `train` taught the shipped
+part `english-joint`, thresholds were chosen on `dev`, and `test` is for measuring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from dragoman.agent.check import fresh_assistants
+
+FOLDER = Path(__file__).with_name("exercises")
+AGENT = """
+name = "Robin"
+[[sources]]
+name = "MEMORY"
+about = "user"
+private = true
+[[sources]]
+name = "DOCUMENTS"
+description = "rules, prices and times"
+path = "documents"
+[gate]
+kind = "gate.similarity.v1"
+[planner]
+kind = "planner.similarity.v1"
+fallback = "all"
+"""
+_YES, _NO = re.compile(r"\bYes[,.:]"), re.compile(r"\bNo[,.:]")
+_DECLINED = re.compile(r"could(?:n't| not) find|don't know for certain", re.IGNORECASE)
+
+
+def places(split: str, every: int) -> Iterator[dict[str, Any]]:
+    """Every so many places of a split."""
+    with gzip.open(FOLDER / f"{split}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        yield from (json.loads(line) for number, line in enumerate(lines) if number % every == 0)
+
+
+def said(reply: str) -> str:
+    """What a reply says: yes, no, ask, none (nothing was found), or value (it quotes)."""
+    if _DECLINED.search(reply):
+        return "none"
+    if _YES.search(reply):
+        return "yes"
+    if _NO.search(reply):
+        return "no"
+    return "ask" if reply.rstrip().endswith("?") else "value"
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("*", "").split()).lower()
+
+
+def tried(place: dict[str, Any], overrides: Sequence[str]) -> Iterator[tuple[str, str, bool, float]]:
+    """For each item of a place: its label, what was said, whether the deciding words were quoted, and the seconds."""
+    with TemporaryDirectory() as folder:
+        agent = Path(folder) / "agent"
+        (agent / "documents").mkdir(parents=True)
+        (agent / "agent.toml").write_text(AGENT, encoding="utf-8")
+        (agent / "documents" / "document.md").write_text(place["document"], encoding="utf-8")
+        with fresh_assistants(agent, overrides=overrides) as (fresh, _), fresh() as assistant:
+            for number, item in enumerate(place["items"]):
+                user = f"user-{number}"
+                for fact in item.get("facts", ()):
+                    assistant.remember(fact, user=user)
+                began = perf_counter()
+                reply = assistant.ask(item["question"], user=user).text
+                quotes = item.get("quotes", ())
+                quoted = bool(quotes) and plain(quotes[0]) in plain(reply)
+                yield item["label"], said(reply), quoted, perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
+    parser.add_argument("--every", type=int, default=1, help="take every so many places")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override the agent's settings"
+    )
+    given = parser.parse_args()
+    counts: Counter[tuple[str, str]] = Counter()
+    quoted: list[bool] = []
+    seconds: list[float] = []
+    for place in places(given.split, given.every):
+        for label, what, right, took in tried(place, given.set):
+            counts[label, what] += 1
+            seconds.append(took)
+            if label != "none":
+                quoted.append(right)
+    rows = {
+        "yes or no: right": (("yes", "no"), (("yes", "yes"), ("no", "no"))),
+        "yes or no: the opposite": (("yes", "no"), (("yes", "no"), ("no", "yes"))),
+        "a fact is missing: asked back": (("ask",), (("ask", "ask"),)),
+        "near miss: declined": (("none",), (("none", "none"),)),
+        "answerable: declined": (
+            ("yes", "no", "ask", "value"),
+            tuple((label, "none") for label in ("yes", "no", "ask", "value")),
+        ),
+    }
+    print(f"{sum(counts.values())} items of {given.split}")
+    for name, (labels, cells) in rows.items():
+        total = sum(count for (label, _), count in counts.items() if label in labels)
+        print(f"{name:32} {sum(counts[cell] for cell in cells) / max(1, total):6.1%} of {total}")
+    print(f"{'the deciding words are quoted':32} {sum(quoted) / max(1, len(quoted)):6.1%} of {len(quoted)}")
+    ordered = sorted(seconds)
+    print(f"p50 {ordered[len(ordered) // 2] * 1000:.0f} ms, p95 {ordered[int(len(ordered) * 0.95)] * 1000:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

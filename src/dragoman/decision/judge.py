@@ -1,0 +1,89 @@
+"""Read a question, the user's facts and the best sentences together by a trained part.
+
+Says of each sentence whether it speaks to the question and what it answers, and which of the facts decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dragoman.core.values import Context, Evidence
+from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
+from dragoman.decision.values import Verdict
+from dragoman.text.query import standalone
+
+SHIPPED_JUDGE = "english-joint"
+"""The part that reads English by default."""
+MOST_FACTS = 6
+"""Facts that are read with a sentence, and how many of them are tried alone."""
+SPEAKS = 0.3
+"""How probable it must be that a sentence speaks to the question for what it says to count."""
+_TRIED = 3
+"""Sentences that are read to find the fact that decides."""
+_MATTERS = 0.15
+"""By how much a fact must change what a sentence answers to bear on it."""
+_SHORT = 4
+"""Words of a turn that cannot be read without the one before."""
+_BEARS = 0.55
+_SAID: tuple[Verdict, ...] = ("yes", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the part says of one sentence."""
+
+    option: Option
+    score: PairScore
+
+
+class SentenceJudge:
+    """Reads by a trained part of kind `joint`."""
+
+    def __init__(self, part: str) -> None:
+        self._scorer = trained_scorer(part)
+
+    def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
+        """What each sentence says to the question, given the facts."""
+        known = " ".join(" ".join(fact.text.split()) for fact in facts[:MOST_FACTS])
+        scores = self._scorer.score(question, [(known, placed(option)) for option in options])
+        return [Reading(option, score) for option, score in zip(options, scores, strict=True)]
+
+    def gains(
+        self, question: str, option: Option, facts: Sequence[Evidence], verdicts: Sequence[Verdict]
+    ) -> list[float]:
+        """By how much each fact, read alone, raises the chance of one of the verdicts."""
+        text = placed(option)
+        tried = facts[:MOST_FACTS]
+        alone, *each = self._scorer.score(question, [("", text), *((fact.text, text) for fact in tried)])
+        return [max(score.verdict[name] - alone.verdict[name] for name in verdicts) for score in each]
+
+    def bearing(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Mapping[str, float]:
+        """How much facts bear on the sentence that answers best, by the fact's id; those that do not are left out."""
+        some = facts[:MOST_FACTS]
+        if not some or not options:
+            return {}
+        question = question_of(context)
+        best = max(self.read(question, options[:_TRIED], some), key=lambda each: each.score.answers)
+        if best.score.answers < SPEAKS:
+            return {}
+        gains = self.gains(question, best.option, some, _SAID)
+        return {fact.id: min(1.0, _BEARS + gain) for fact, gain in zip(some, gains, strict=True) if gain >= _MATTERS}
+
+
+def question_of(context: Context) -> str:
+    """The question that is read: the turn, with what it carries from the turn before where it is short.
+
+    A longer turn asks by itself; what it would carry makes sentences about the last matter look like answers.
+    """
+    turn = " ".join(context.last.split())
+    search = standalone(context)
+    return " ".join(search.text.split()) if search.is_follow_up and len(turn.split()) <= _SHORT else turn
+
+
+def distinct(options: Sequence[Option]) -> list[Option]:
+    """Each sentence once, best first."""
+    best: dict[tuple[str, str], Option] = {}
+    for option in options:
+        best.setdefault((option.evidence.id, option.sentence), option)
+    return list(best.values())

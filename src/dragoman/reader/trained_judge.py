@@ -1,0 +1,104 @@
+"""A small trained model as judge: it reads the question, the user's facts and each of the best sentences together.
+
+The rules of `reader.decide` decide what code can compare. This judge reads what they leave open: which sentence speaks
+to the question, and whether it says yes, says no or depends on something that the user has not told. The reply is
+composed from that sentence, the fact that decides and the verdict. Where no sentence speaks to the question, the reply
+says that the documents do not.
+The thresholds were chosen on written exercises whose places the model was not trained on (docs/quality.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.joint import Option
+from dragoman.decision.judge import Reading, SentenceJudge, question_of
+from dragoman.decision.values import Decision, Verdict
+from dragoman.reader.compose import Answer
+from dragoman.reader.judge_choice import distinct, with_exception
+from dragoman.text.question_kind import question_kind
+
+MOST_READ = 6
+"""How many sentences the model reads for a turn; each takes some milliseconds."""
+_SPEAKS = 0.5
+"""How probable it must be that a sentence speaks to the question for its verdict to be said."""
+_SURE: Mapping[Verdict, float] = {"yes": 0.7, "no": 0.55, "unknown": 0.5}
+"""How probable a verdict must be to be said. A wrong yes is worse than a wrong no, and the model errs there more."""
+_OUTWEIGHS = 0.5
+"""How probable the opposite of what code decided must be to be said instead."""
+_SILENT = 0.2
+"""Below which the best sentence is only the closest that was found."""
+_BETTER = 0.3
+"""How much likelier than the rules' own sentence another must answer to be quoted instead."""
+_DECIDES = 0.1
+"""How much likelier a fact must make a verdict to be named as its reason."""
+
+
+def _verdict(reading: Reading) -> Verdict:
+    """The likeliest of yes, no and unknown, where it is sure enough; else none."""
+    chances = reading.score.verdict
+    best = max(_SURE, key=lambda verdict: chances[verdict])
+    return best if reading.score.answers >= _SPEAKS and chances[best] >= _SURE[best] else "none"
+
+
+class TrainedJudge:
+    """Judges by a trained part of kind `joint`."""
+
+    def __init__(self, part: str) -> None:
+        self._judge = SentenceJudge(part)
+
+    def judge(
+        self, context: Context, options: Sequence[Option], facts: Sequence[Evidence], draft: Draft
+    ) -> Answer | None:
+        """The answer in place of what the rules drafted; None where the draft is as good."""
+        question = question_of(context)
+        readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
+        if not readings:
+            return None
+        by_code = draft.notes.get("by") == "code"
+        drafted = next((each for each in readings if each.option.sentence in draft.text), None)
+        best = max(readings, key=lambda each: each.score.answers)
+        if by_code:
+            return self._outweighed(question, draft, drafted or best, facts)
+        verdict = _verdict(best)
+        if verdict != "none":
+            return self._decided(question, best, verdict, facts)
+        if best.score.answers < _SILENT:
+            return None if draft.method == "said" else Answer(((drafted or best).option,), doubt=True)
+        if draft.method == "said":
+            return Answer((with_exception(best.option),)) if best.score.answers >= _SPEAKS else None
+        # Where a value is asked for, the rules and tables choose better among sentences that all speak to it.
+        open_question = question_kind(context.last) != "polar"
+        if drafted is None or open_question or best.score.answers - drafted.score.answers < _BETTER:
+            return None
+        return Answer((with_exception(best.option),))
+
+    def _outweighed(self, question: str, draft: Draft, reading: Reading, facts: Sequence[Evidence]) -> Answer | None:
+        """The answer by the model where it is sure of the opposite of what code decided."""
+        chances, decided = reading.score.verdict, draft.notes.get("decision")
+        against: Verdict = "no" if decided == "yes" else "yes"
+        if decided == "unknown":
+            against = "yes" if chances["yes"] > chances["no"] else "no"
+        sure = reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS
+        return self._decided(question, reading, against, facts) if sure else None
+
+    def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
+        option, own = reading.option, reading.option.decision
+        ask = own.ask if verdict == "unknown" and own is not None else ""
+        used = self._deciding(question, option, verdict, facts) if verdict != "unknown" else []
+        decision = Decision(
+            verdict,
+            ask=ask,
+            fact=used[0].text if used else "",
+            confidence=reading.score.verdict[verdict],
+            by="model",
+            reason="judged",
+        )
+        return Answer((with_exception(option),), tuple(used), decision)
+
+    def _deciding(self, question: str, option: Option, verdict: Verdict, facts: Sequence[Evidence]) -> list[Evidence]:
+        """The fact without which the verdict would be less likely; none where the sentence decides alone."""
+        gains = self._judge.gains(question, option, facts, [verdict])
+        best = max(range(len(gains)), key=gains.__getitem__, default=None)
+        return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
