@@ -146,6 +146,8 @@ def assemble(
         part = str(tables["reader"].get("joint", SHIPPED_JUDGE)) if judged else ""
         judge = SentenceJudge(part) if part else None
         inner = creator.shared("retriever")
+        if warming is not None and judge is not None:
+            warming.begin(judge)
         creator.hold(retriever=PersonalRetriever(inner, ranker=ranker, sources=sources, judge=judge))
 
     agent = Agent(

@@ -116,19 +116,26 @@ class _TrainedScorer:
                     self._scores.popitem(last=False)
         return [scores[key] for key in keys]
 
-    def _read(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    def warm_up(self) -> None:
+        """Load the weights."""
+        self._opened().warm_up()
+
+    def _opened(self) -> JointScorer:
         from dragoman.models.joint import JointScorer
 
         with self._opening:
             if self._scorer is None:
                 self._scorer = JointScorer(self._part, max_tokens=_PAIR_TOKENS)
+            return self._scorer
+
+    def _read(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
         return [
             PairScore(
                 score.answers,
                 score.bears,
                 {"yes": score.yes, "no": score.no, "unknown": score.unknown, "none": score.none},
             )
-            for score in self._scorer.score(question, pairs)
+            for score in self._opened().score(question, pairs)
         ]
 
 

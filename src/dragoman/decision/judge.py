@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Evidence
+from dragoman.core.warming import warm
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.values import Verdict
 from dragoman.text.query import standalone
@@ -42,6 +43,10 @@ class SentenceJudge:
 
     def __init__(self, part: str) -> None:
         self._scorer = trained_scorer(part)
+
+    def warm_up(self) -> None:
+        """Load the weights."""
+        warm(self._scorer)
 
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
         """What each sentence says to the question, given the facts."""

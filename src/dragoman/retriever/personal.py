@@ -81,8 +81,8 @@ class PersonalRetriever:
             self._joint.clear()
 
     def warm_up(self) -> None:
-        """Load what the other retriever needs."""
-        warm(self._inner)
+        """Load what the other retriever and the judge need."""
+        warm(self._inner, self._judge)
 
     def retrieve(self, requests: Sequence[Request]) -> list[Sequence[Evidence]]:
         results: list[Sequence[Evidence]] = list(self._inner.retrieve(requests))
