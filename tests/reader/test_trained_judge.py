@@ -7,8 +7,10 @@ import pytest
 from dragoman.core.values import Context, Draft, Evidence, Passage
 from dragoman.decision import judge as sentence_judge
 from dragoman.decision.joint import Option, PairScore
+from dragoman.decision.values import Decision
 from dragoman.reader.trained_judge import TrainedJudge
 
+LACKING = None
 RULE = "Children under six go free."
 OTHER = "The shop sells postcards."
 FACT = Evidence(Passage("f", "MEMORY", "My daughter Mia is four."), 1.0)
@@ -16,7 +18,8 @@ IDLE = Evidence(Passage("g", "MEMORY", "I grow tomatoes."), 1.0)
 
 
 def option(text, score=1.0):
-    return Option(text, "", Evidence(Passage(text[:5], "DOCUMENTS", text), 1.0), None, score, 0.5, 0.0)
+    evidence = Evidence(Passage(text[:5], "DOCUMENTS", text), 1.0)
+    return Option(text, "", evidence, None, score, 0.5, 0.0, decision=LACKING)
 
 
 def score(answers, yes=0.0, no=0.0, unknown=0.0):
@@ -63,6 +66,12 @@ def test_an_unsure_verdict_is_not_said_but_the_better_sentence_is_quoted(judged)
 def test_a_missing_fact_is_asked_for(judged):
     answer = judged({RULE: score(0.9, unknown=0.8)}, Draft(RULE, 0.5, "quoted"))
     assert answer.decision.verdict == "unknown" and not answer.facts
+
+
+def test_nobody_is_asked_about_their_body(judged, monkeypatch):
+    lacking = Decision("unknown", missing="pregnancy", ask="Are you pregnant?")
+    monkeypatch.setattr("tests.reader.test_trained_judge.LACKING", lacking)
+    assert judged({RULE: score(0.9, unknown=0.8)}, Draft(RULE, 0.5, "quoted")) is None
 
 
 def test_nothing_that_speaks_to_the_question_is_only_the_closest(judged):

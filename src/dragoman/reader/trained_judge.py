@@ -16,6 +16,7 @@ from dragoman.decision.joint import Option
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
+from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import distinct, with_exception
 from dragoman.text.question_kind import question_kind
 
@@ -61,7 +62,7 @@ class TrainedJudge:
         if draft.notes.get("by") == "code":
             return self._outweighed(question, draft, drafted or best, facts)
         verdict = _verdict(best)
-        if verdict != "none":
+        if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
         return _quoted(context, draft, drafted, best)
 
@@ -93,6 +94,11 @@ class TrainedJudge:
         gains = self._judge.gains(question, option, facts, [verdict])
         best = max(range(len(gains)), key=gains.__getitem__, default=None)
         return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
+
+
+def _may_ask(option: Option) -> bool:
+    """Whether what a rule lacks may be asked for: nobody is asked about their body, and days the rule itself names."""
+    return option.decision is None or not option.decision.ask or may_ask(option.decision)
 
 
 def _quoted(context: Context, draft: Draft, drafted: Reading | None, best: Reading) -> Answer | None:
