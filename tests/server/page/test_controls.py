@@ -16,8 +16,9 @@ COST = "What does a day ticket cost?"
 def say(page, text):
     """Send a message and wait for the whole reply; private replies have no thumbs."""
     before = page.locator(".turn.agent .copy-reply").count()
-    page.get_by_label("Your message").fill(text)
-    page.keyboard.press("Enter")
+    field = page.get_by_label("Your message")
+    field.fill(text)
+    field.press("Enter")  # wherever the focus has gone meanwhile
     page.wait_for_function("n => document.querySelectorAll('.turn.agent .copy-reply').length > n", arg=before)
     return page.locator(".turn.agent .text").last.inner_text()
 
@@ -28,6 +29,10 @@ def choose(page, group, name):
     page.get_by_role("radiogroup", name=group).get_by_role("radio", name=name).click()
     expect(page.get_by_role("radiogroup", name=group).get_by_role("radio", name=name)).to_be_checked()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("radiogroup", name=group)).to_be_hidden()
+    page.wait_for_timeout(
+        300
+    )  # the closing menu gives the focus back to its button, also from a field clicked meanwhile
 
 
 @pytest.fixture
