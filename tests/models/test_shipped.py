@@ -12,7 +12,7 @@ from dragoman.core.values import Context, Evidence, Passage
 from dragoman.critic import NliCritic
 from dragoman.gate.encoder import EncoderGate
 from dragoman.models.onnx.scorer import Scorer
-from dragoman.models.part import open_part, shipped_parts
+from dragoman.models.part import find_part, open_part, shipped_parts
 from dragoman.models.unified.loading import open_unified
 from dragoman.models.unified.model import CandidatePassage, Judging, Writing
 
@@ -102,3 +102,9 @@ def test_shipped_adapter_plans_judges_and_writes_without_torch():
     written = WrittenSequence(("DOCUMENTS",), (Shown("DOCUMENTS", texts[1], 10),))
     (draft,) = opened.runtime.write([Writing(turn, written, opened.ending)], max_tokens=48)
     assert "wifi" in draft.text.lower()
+
+
+@pytest.mark.parametrize("name", ["english", "english-joint"])
+def test_a_shipped_graph_names_no_path_of_the_machine_that_made_it(name):
+    content = (find_part(name) / "model.onnx").read_bytes()
+    assert not [path for path in (b"/root/", b"/tmp/", b"/home/", b"site-packages") if path in content]

@@ -53,6 +53,8 @@ GAINS_CHINESE = {"added": 0.75, "decided": 0.35}
 BEARS_CHINESE = {"bias": -2.0, "added": 14.0, "near": 3.0, "decided": 4.0, "excluded": 4.0}
 """The same for Chinese, whose similarities are shares of characters."""
 _MOST_SHARED = 2
+SAID_FROM = 0.7
+"""From which probability on that it bears a fact is said to the user as a reason."""
 FURTHEST = 0.6
 """How far a sentence may stand below the best by the question alone for a fact that it names to matter."""
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
@@ -376,6 +378,19 @@ class JointRanker:
             own = frozenset(self._analyse(fact.text)) - asked
             shares.append([len(own & unit) / len(own) if own else 0.0 for unit in units])
         return [[0.4 * share for share in row] for row in shares], shares
+
+
+def distinct(options: Sequence[Option]) -> list[Option]:
+    """Each sentence once, best first, with the fact that bears on it where one does."""
+    best: dict[tuple[str, str], Option] = {}
+    for option in options:
+        key = (option.evidence.id, option.sentence)
+        held = best.get(key)
+        if held is None:
+            best[key] = option
+        elif held.fact is None and option.fact is not None and option.bears >= SAID_FROM:
+            best[key] = replace(option, score=max(held.score, option.score))
+    return sorted(best.values(), key=lambda option: -option.score)
 
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:

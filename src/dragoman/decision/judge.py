@@ -84,11 +84,3 @@ def question_of(context: Context) -> str:
     turn = " ".join(context.last.split())
     search = standalone(context)
     return " ".join(search.text.split()) if search.is_follow_up and len(turn.split()) <= _SHORT else turn
-
-
-def distinct(options: Sequence[Option]) -> list[Option]:
-    """Each sentence once, best first."""
-    best: dict[tuple[str, str], Option] = {}
-    for option in options:
-        best.setdefault((option.evidence.id, option.sentence), option)
-    return list(best.values())

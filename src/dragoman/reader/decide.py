@@ -12,7 +12,7 @@ from dragoman.decision.applies import applies
 from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
 from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
-from dragoman.decision.joint import FURTHEST, Option
+from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
 from dragoman.decision.lists import pick_points
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.questions import shares_topic, stemmed
@@ -34,8 +34,6 @@ _CONSIDERED = 12
 _MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
-_BEARS = 0.7
-"""From which probability on a fact is said to the user as a reason."""
 _BEARS_TOO = 0.5
 """From which probability on a fact bears on the sentence after the rule as well."""
 _ANSWERS = 0.35
@@ -98,10 +96,10 @@ def decide(
     known = asked_roots.union(*(roots(analyse(fact.text)) for fact in facts))
     ranked = [
         option
-        for option in _by_sentence(_without_others(options, known, analyse))
+        for option in distinct(_without_others(options, known, analyse))
         if _speaks_of(option, question, asked_roots, 1.0 if carried else floor, analyse, polar=polar)
     ]
-    if ranked and ranked[0].bears >= _BEARS:
+    if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
     listed = _listed(context, options, facts, floor, analyse)
     if listed is not None:
@@ -181,7 +179,7 @@ def _speaks_of(
     path = headings[-1:] if polar else (option.evidence.passage.title, *headings)
     if asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))):
         return True
-    return option.bears >= _BEARS and floor < 1.0 and shares_topic(question, option.sentence)
+    return option.bears >= SAID_FROM and floor < 1.0 and shares_topic(question, option.sentence)
 
 
 def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
@@ -193,7 +191,7 @@ def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
 def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) -> Answer:
     """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
     best = near[0]
-    personal = any(option.bears >= _BEARS for option in near[:2])
+    personal = any(option.bears >= SAID_FROM for option in near[:2])
     least = best.score - (_CLOSE if personal else _AS_CLOSE)
     own = max(option.own for option in near) - FURTHEST
     beside = [
@@ -206,7 +204,7 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
         and asked & roots(analyse(option.sentence))  # it must speak of what is asked, not only of the user
     ]
     said = [best, *beside][:2] if beside else [_own_part(with_exception(best), asked, analyse)]
-    bearing = [option.fact for option in said if option.fact is not None and option.bears >= _BEARS]
+    bearing = [option.fact for option in said if option.fact is not None and option.bears >= SAID_FROM]
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
     return Answer(tuple(map(_in_place, said)), () if doubt else tuple(facts.values()), doubt=doubt)
@@ -240,19 +238,6 @@ def _table(
     cell = named[1]
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     return Answer((replace(best, sentence=cell.text),), tuple(used))
-
-
-def _by_sentence(options: Sequence[Option]) -> list[Option]:
-    """The options, each sentence once: with the fact that bears on it, where one does."""
-    best: dict[tuple[str, str], Option] = {}
-    for option in options:
-        key = (option.evidence.id, option.sentence)
-        held = best.get(key)
-        if held is None:
-            best[key] = option
-        elif held.fact is None and option.fact is not None and option.bears >= _BEARS:
-            best[key] = replace(option, score=max(held.score, option.score))
-    return sorted(best.values(), key=lambda option: -option.score)
 
 
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
@@ -365,7 +350,7 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     open_options = [each for each in judged if each.decision.verdict != "no" or each.option.shares]
     if len(open_options) < len(judged) and open_options:
         best = open_options[0].option
-        return Answer((best,), (best.fact,) if best.fact and best.bears >= _BEARS else ())
+        return Answer((best,), (best.fact,) if best.fact and best.bears >= SAID_FROM else ())
     return None
 
 
@@ -392,7 +377,7 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option:
     """The part of a sentence that is the user's: "but the faculties of medicine want C1" for who studies medicine."""
     before, but, after = option.sentence.partition(", but ")
-    if not but or option.fact is None or option.bears < _BEARS or negated(after):
+    if not but or option.fact is None or option.bears < SAID_FROM or negated(after):
         return option
     own = roots(analyse(option.fact.text)) - GENERAL - roots(analyse(before)) - asked
     return replace(option, sentence=f"{after[:1].upper()}{after[1:]}") if own & roots(analyse(after)) else option

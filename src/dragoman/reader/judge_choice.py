@@ -24,7 +24,7 @@ from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context, Draft, Evidence, Prompt
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import effect
-from dragoman.decision.joint import Option
+from dragoman.decision.joint import SAID_FROM, Option, distinct
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
 from dragoman.reader.judge_exam import WORDS, examine
@@ -45,8 +45,6 @@ _SURE = 0.5
 _LEAD = 2.0
 _FIRST = 0.1
 """What the rules' own first sentence has ahead of the others."""
-_BEARS = 0.7
-"""From which probability on a fact is said to the user as a reason, as in `reader.decide`."""
 _EXCEPTION = re.compile(r"\b(?:except|exception|unless|but|apart from)\b|除|但|只有", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:only|must|at least|up to|under|over|from|until|with)\b|只|必须|至少", re.IGNORECASE)
 _MEANT: tuple[Verdict, ...] = ("yes", "no", "unknown", "none")
@@ -148,7 +146,7 @@ class ChoiceJudge:
             decision = Decision(verdict, confidence=judgement.chances[verdict], by="model", reason="judged")
         told = {fact.text: fact for fact in facts}
         used = [told[decision.fact]] if decision.fact in told else []
-        if not used and option.fact is not None and option.bears >= _BEARS:
+        if not used and option.fact is not None and option.bears >= SAID_FROM:
             used = [option.fact]
         return Answer((with_exception(option),), tuple(used), decision)
 
@@ -185,19 +183,6 @@ def _agrees(verdict: Verdict, sentence: str) -> bool:
 
 def _limited(sentence: str) -> bool:
     return negated(sentence) or _LIMIT.search(sentence) is not None
-
-
-def distinct(options: Sequence[Option]) -> list[Option]:
-    """Each sentence once, best first, with the fact that bears on it where one does."""
-    best: dict[tuple[str, str], Option] = {}
-    for option in options:
-        key = (option.evidence.id, option.sentence)
-        held = best.get(key)
-        if held is None:
-            best[key] = option
-        elif held.fact is None and option.fact is not None and option.bears >= _BEARS:
-            best[key] = replace(option, score=max(held.score, option.score))
-    return sorted(best.values(), key=lambda option: -option.score)
 
 
 def with_exception(option: Option) -> Option:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Draft, Evidence
-from dragoman.decision.joint import Option
+from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide import may_ask
-from dragoman.reader.judge_choice import distinct, with_exception
+from dragoman.reader.judge_choice import with_exception
 from dragoman.text.question_kind import question_kind
 
 MOST_READ = 6

@@ -20,8 +20,8 @@ from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source, Turn
 from dragoman.core.warming import warm
 from dragoman.decision.categories import categories
-from dragoman.decision.joint import JointRanker, Option, bearing_facts
-from dragoman.decision.judge import SentenceJudge, distinct
+from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
+from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text.form import form

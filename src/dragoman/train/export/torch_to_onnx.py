@@ -68,8 +68,19 @@ def to_onnx(
             external_data=False,
             verbose=False,
         )
+    import onnx
+
+    model = onnx.load(str(partial))
+    forget_traces(model)
+    onnx.save(model, str(partial))
     partial.replace(file)
     module.train(was).to(device)
+
+
+def forget_traces(model: onnx.ModelProto) -> None:
+    """Drop what the exporter notes of its own run: stack traces name paths of the machine that it ran on."""
+    for each in (model, model.graph, *model.graph.node, *model.graph.value_info):
+        del each.metadata_props[:]
 
 
 def narrow_where_it_holds(
