@@ -14,6 +14,7 @@ import numpy as np
 from dragoman.models.part import find_part
 
 _PREFIX = "trunk.encoder."
+_HEADS = "trunk.heads."
 _CONFIG = {
     "architectures": ["BertModel"],
     "model_type": "bert",
@@ -45,14 +46,18 @@ def main() -> None:
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     factor = {node.output[0]: node.input for node in model.graph.node}
     weights: dict[str, np.ndarray] = {}
+    heads: dict[str, np.ndarray] = {}
     for name, content in stored.items():
         whole = name.removesuffix("_bytes")
         wide = content.astype(np.float32) * (stored[f"{whole}_scale"] if name.endswith("_bytes") else 1)
         if whole.startswith(_PREFIX) and not name.endswith(("_scale", "position_ids", "token_type_ids")):
             weights[whole.removeprefix(_PREFIX)] = np.ascontiguousarray(wide.astype(np.float32))
+        elif name.startswith(_HEADS):
+            heads[name.removeprefix("trunk.")] = np.ascontiguousarray(content)
     weights |= _matrices(model, stored, factor)
     given.out.mkdir(parents=True, exist_ok=True)
     save_file(weights, given.out / "model.safetensors", metadata={"format": "pt"})
+    save_file(heads, given.out / "heads.safetensors", metadata={"format": "pt"})
     (given.out / "config.json").write_text(json.dumps(_CONFIG, indent=1) + "\n", encoding="utf-8")
     (given.out / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
     print(len(weights), sum(array.size for array in weights.values()))

@@ -172,3 +172,23 @@ def test_forgetting_empties_the_caches():
     clear_caches()
     for kept in (read_situation, normalise, clauses, read_question, stemmed):
         assert kept.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Membership costs 12 pounds a month, 8 for students and pensioners.",
+        "Admission is 12 euros (8 for students and pensioners).",
+        "Tickets: 12 euros, students and pensioners 8.",
+    ],
+)
+def test_the_second_price_of_a_rule_is_for_those_it_names(rule):
+    decision = applies(rule, ["I am retired."], "How much is it for me?")
+    assert (decision.verdict, decision.value) == ("yes", "8")
+
+
+@pytest.mark.parametrize(
+    "question", ["My piece is 55 cm high, is that a problem?", "My piece is 55 cm high. Is it too tall?"]
+)
+def test_a_question_for_an_obstacle_is_answered_yes_where_a_limit_is_passed(question):
+    assert applies("Pieces up to 40 cm high are allowed.", ["My piece is 55 cm high."], question).verdict == "yes"

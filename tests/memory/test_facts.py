@@ -82,6 +82,13 @@ def stated(text, **options):
     return [(fact.subject, fact.relation, fact.value) for fact in facts(text, **options)]
 
 
+def test_a_participle_between_commas_describes_whom_the_sentence_is_about():
+    texts = [fact.text for fact in facts("I'm 68, retired, and I come with my dog.")]
+    assert texts[:2] == ["I am 68.", "I am retired."]
+    texts = [fact.text for fact in facts("My dad is 80, retired and deaf.")]
+    assert texts == ["My dad is 80.", "My dad is retired.", "My dad is deaf."]
+
+
 def test_a_compound_sentence_gives_a_fact_for_everyone_in_it():
     assert stated("I'm Ida, 71, and I come with my neighbour Jon, who is blind.") == [
         ("user", "name", "Ida"),

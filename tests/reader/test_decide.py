@@ -31,3 +31,45 @@ def test_what_is_known_lists_each_fact_once_as_memory_holds_it(nora):
     nora.ask("Actually Leo is six.")
     lines = nora.ask("What do you know about me?").text.splitlines()
     assert [line for line in lines if "Leo is" in line] == ["- your son Leo is six"]
+
+
+POTTERY = """# Kiln Lane Pottery
+
+## Members
+Membership costs 12 pounds a month, 8 for students and pensioners.
+
+## Glazes
+
+| Glaze | Food safe | Price per 500 ml |
+|---|---|---|
+| Celadon | yes | 9 |
+| Tenmoku | yes | 11 |
+| Copper red | no | 14 |
+"""
+
+
+@pytest.fixture
+def pottery(tmp_path, weights_home):
+    folder = tmp_path / "agent"
+    (folder / "documents").mkdir(parents=True)
+    (folder / "documents" / "pottery.md").write_text(POTTERY, encoding="utf-8")
+    source = '[[sources]]\nname = "MEMORY"\nabout = "user"\nprivate = true\n'
+    documents = '[[sources]]\nname = "DOCUMENTS"\npath = "documents"\n'
+    (folder / "agent.toml").write_text(f'name = "Robin"\n{source}{documents}', encoding="utf-8")
+    with dragoman.load(folder, state=tmp_path / "state") as assistant:
+        yield assistant
+
+
+def test_a_price_says_first_what_the_user_pays(pottery):
+    pottery.ask("Hi, I'm Nora, 68, retired.")
+    assert "For you it is 8 pounds" in pottery.ask("What would a membership cost me?").text
+
+
+def test_a_cell_that_says_yes_or_no_answers_for_its_row(pottery):
+    assert pottery.ask("Is copper red food safe?").text.startswith("No.")
+    assert pottery.ask("Is tenmoku food safe?").text.startswith("Yes.")
+
+
+def test_which_of_them_chooses_among_the_rows_of_the_last_reply(pottery):
+    assert "Tenmoku" in pottery.ask("Which glazes are food safe?", dialogue="d").text
+    assert pottery.ask("Which of them is the cheapest?", dialogue="d").text.startswith("Celadon: 9")

@@ -16,6 +16,7 @@ from dragoman.decision.categories import categories
 from dragoman.decision.facts import Known, Situation, situation
 from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
+from dragoman.decision.questions import stemmed
 from dragoman.decision.tables import flag
 from dragoman.decision.values import Decision
 from dragoman.text.language import language
@@ -182,6 +183,23 @@ def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
                 fact = "" if known.asked else known.text
                 clause = f"{name}: {value}"
                 return Decision("yes" if held else "no", fact=fact, clause=clause, reason=clause, confidence=0.85)
+    return None
+
+
+def named_flag(text: str, question: str) -> Decision | None:
+    """Yes or no of the cell that a question names by row and column: "Copper red" and "Food safe"."""
+    row = read_row(text)
+    if row is None or language(text) == "zh":
+        return None
+    asked = frozenset(stemmed(question))
+    label = frozenset(stemmed(row.label))
+    if not label or not label <= asked:
+        return None
+    for name, value in row.cells:
+        held, column = flag(value), frozenset(stemmed(name))
+        if held is not None and column and column <= asked - label:
+            clause = f"{name}: {value}"
+            return Decision("yes" if held else "no", clause=clause, reason=clause, confidence=0.9)
     return None
 
 

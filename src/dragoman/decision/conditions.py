@@ -131,6 +131,8 @@ _UNREAD_BOUND = re.compile(
 )
 _INSTEAD = re.compile(r",? instead of (?:[€£$] ?)?(?P<full>\d+(?:\.\d+)?)(?: ?(?:€|euros?|pounds?|dollars?))?")
 _BRACKET = re.compile(r"\([^()]*\)")
+_PRICE_IN_BRACKETS = re.compile(r" ?\((?P<price>[€£$]? ?\d++(?:\.\d++)?+ for\b[^()]{0,80})\)")
+"""A second price behind the first: "12 euros (8 for students)"."""
 _SHARED_UNIT = re.compile(
     r"(?P<low>\b(?:over|above|from|more than|at least) \d+(?:\.\d+)?)(?P<join> (?:and|but|to) (?:up to |under |less than |below |at most )?)"
     r"(?P<high>\d+(?:\.\d+)?) ?(?P<unit>metres?|meters?|m|cm|kg|kilos?|years?|months?|weeks?|days?|hours?|minutes?|people|persons)\b"
@@ -397,6 +399,7 @@ def _has_two_amounts(text: str, spans: list[Span]) -> bool:
 def _price_list(text: str, tongue: Language) -> list[Clause]:
     """The prices of a list such as `adults 14, children 7, under 4 free`; empty where a sentence is none."""
     text = _BRACKET.sub(lambda match: match[0].replace(",", " and").replace("，", "和"), text)
+    text = _PRICE_IN_BRACKETS.sub(r", \g<price>", text)
     parts = [part.strip() for part in _SEGMENT.split(text) if part and part.strip()]
     if len(parts) < 2:
         return []
@@ -435,5 +438,5 @@ def _price_list(text: str, tongue: Language) -> list[Clause]:
 
 
 def _bare_amount(part: str, spans: list[Span]) -> str:
-    match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)$", part)
+    match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)$", part) or re.match(r"(\d+(?:\.\d+)?) for\b", part)
     return match[1] if match and not any(span.start <= match.start() < span.end for span in spans) else ""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -117,20 +117,26 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
 
 def _read(fact: str, known: People, today: date | None, asked: frozenset[str] | None = None) -> list[Known]:
     tongue = language(fact)
+    return [
+        value
+        for segment, subject in segments(fact, known, asked)
+        for value in _segment(segment, subject, fact, tongue, today, asked is not None)
+    ]
+
+
+def segments(fact: str, known: People, asked: frozenset[str] | None) -> Iterator[tuple[str, frozenset[str]]]:
+    """The prepared pieces of a sentence that say one thing each, with whom they are about; `asked` is a question's."""
     answered = _YES.match(fact) if asked is None else None
     statement = fact
     if answered:
         statement = _statement(answered["question"], answered["answer"].lower() == "yes")
-    found: list[Known] = []
     subject = USER
     for sentence in sentences(statement) or (statement,):
         for piece in _SEGMENT.split(spread(normalise(sentence))):
             segment = (piece or "").strip(" .!?。！？")
-            if not segment:
-                continue
-            subject = asked if asked is not None else subject_of_fact(segment, known, subject)
-            found.extend(_segment(segment, subject, fact, tongue, today, asked is not None))
-    return found
+            if segment:
+                subject = asked if asked is not None else subject_of_fact(segment, known, subject)
+                yield segment, subject
 
 
 def _statement(question: str, yes: bool) -> str:

@@ -22,12 +22,13 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import chinese_applies, chinese_tables, hazards
 from dragoman.decision.applies import applies
-from dragoman.decision.cells import cell_for, read_row, row_for
+from dragoman.decision.cells import cell_for, named_flag, read_row, row_for
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.questions import question as read_question
+from dragoman.decision.relations import Value, with_relations
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -410,6 +411,9 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
     """What code decides of a sentence under its heading, or of the cell of a table row that is the user's."""
     if language(question) == "zh":
         return _chinese(question, facts, option)
+    flagged = named_flag(option.sentence, question) if question_kind(question) == "polar" else None
+    if flagged is not None:
+        return flagged
     cell = cell_for(question, option.sentence, facts, analyse)
     if cell is not None and cell.decision is not None:
         return cell.decision
@@ -455,13 +459,14 @@ def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
     return decision or Decision("none", confidence=0.1)
 
 
-def placed(option: Option) -> str:
-    """A sentence under its headings, as the scorer was trained to read it."""
+def placed(option: Option, own: Sequence[Value] = ()) -> str:
+    """A sentence under its headings, with how the user's values stand to it, as the scorer was trained to read it."""
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
     text = option.sentence
     if takes_back(option.sentence, option.following):
         text = f"{text} {option.following}"
+    text = with_relations(text, own)
     return f"{path}: {text}" if path else text
 
 

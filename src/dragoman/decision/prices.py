@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dragoman.decision.clauses import State, decided_by, unknown
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
 _PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|percent) (?:off|less|discount|reduction)")
+_AMOUNT = re.compile(
+    r"(?P<sign>[€£$])? ?(?<![\d.])(?P<number>\d++(?:\.\d++)?+)"
+    r"(?: ?(?P<word>€|£|\$|euros?\b|pounds?\b|dollars?\b|francs?\b|crowns?\b))?"
+)
 _HALF = re.compile(r"half[- ]price|半价|半票")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number of a sentence with its currency, where it has one, as the sentence writes both."""
+
+    number: str
+    currency: str
+    written: str
+
+
+def prices_in(sentence: str) -> list[Amount]:
+    """The amounts of a sentence: every number, with its currency where one stands beside it."""
+    amounts = []
+    for match in _AMOUNT.finditer(sentence):
+        currency = match["sign"] or match["word"] or ""
+        amounts.append(Amount(match["number"], currency, match[0].strip() if currency else ""))
+    return amounts
 
 
 def decide(target: str, states: Sequence[State], situation: Situation) -> Decision | None:

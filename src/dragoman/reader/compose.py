@@ -23,9 +23,11 @@ class Answer:
     facts: tuple[Evidence, ...] = ()
     decision: Decision | None = None
     opening: str = ""
-    """The words for yes or no, where the question calls for others than the usual ones."""
+    """The first words: what the user pays, or yes or no where the question calls for others than the usual ones."""
     doubt: bool = False
     """Whether the sentences are only the closest that were found."""
+    compared: bool = False
+    """Whether code chose the rows of a table by comparing them."""
 
 
 def compose(answer: Answer, language: str) -> str:
@@ -38,9 +40,9 @@ def compose(answer: Answer, language: str) -> str:
         return phrase("depends", language, rule=rule, source=source, ask=ask)
     if answer.doubt:
         return phrase("unsure", language, quote=rule + source)
-    opening = ""
-    if decision is not None and decision.verdict in ("yes", "no"):
-        opening = answer.opening or phrase(f"verdict-{decision.verdict}", language)
+    opening = answer.opening
+    if not opening and decision is not None and decision.verdict in ("yes", "no"):
+        opening = phrase(f"verdict-{decision.verdict}", language)
     if reason:
         key = "rule-and-fact"
         return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source

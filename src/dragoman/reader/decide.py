@@ -14,6 +14,7 @@ from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
 from dragoman.decision.lists import pick_points
+from dragoman.decision.prices import prices_in
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.questions import shares_topic, stemmed
 from dragoman.decision.subjects import people, subject_of_question
@@ -23,6 +24,7 @@ from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
+from dragoman.reader.phrases import phrase
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -61,6 +63,7 @@ _NOT_ASKED = frozenset(
 """What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
+_OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b", re.IGNORECASE)
 _MEASURED = re.compile(r"(?:[\d.]+ <= )?(?:age|height|weight|length)\b")
 _OF_THE_PLAN = frozenset({"count", "duration", "since", "amount", "currency", "length", "volume"})
 """What is only asked for where the rule that lacks it answers best."""
@@ -101,7 +104,7 @@ def decide(
     ]
     if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
-    listed = _listed(context, options, facts, floor, analyse)
+    listed = _of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
     if listed is not None:
         return listed
     if not ranked or ranked[0].probability < floor:
@@ -225,19 +228,37 @@ def _table(
         cell = cell_for(question, text, (), analyse)
         used = [fact for fact in facts if fact.text == decision.fact]
         return Answer((replace(best, sentence=cell.text if cell else row_sentence(text)),), tuple(used))
-    choice = pick(question, rows)
-    if choice is not None and choice.kind != "count" and len(choice.rows) <= _MOST_ROWS:
-        texts = [row_sentence(row) for row in choice.rows]
-        if choice.kind == "superlative" and len(choice.labels) == 1:
-            column = f" ({choice.column})" if choice.column else ""
-            texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
-        return Answer(tuple(replace(best, sentence=text, fact=None) for text in texts))
+    picked = _picked(question, rows, best)
+    if picked is not None:
+        return picked
     named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
         return None
     cell = named[1]
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     return Answer((replace(best, sentence=cell.text),), tuple(used))
+
+
+def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:
+    """The rows that a question chooses by comparing them: the cheapest, those on Sundays."""
+    choice = pick(question, rows)
+    if choice is None or choice.kind == "count" or len(choice.rows) > _MOST_ROWS:
+        return None
+    texts = [row_sentence(row) for row in choice.rows]
+    if choice.kind == "superlative" and len(choice.labels) == 1:
+        column = f" ({choice.column})" if choice.column else ""
+        texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
+    return Answer(tuple(replace(option, sentence=text, fact=None) for text in texts), compared=True)
+
+
+def _of_those_said(context: Context, options: Sequence[Option]) -> Answer | None:
+    """The answer to "which of them ...?" by the table rows that the last reply listed."""
+    before = next((turn.text for turn in reversed(context.turns) if turn.speaker == "agent"), "")
+    if not before or not _OF_THEM.search(context.last):
+        return None
+    rows = {option.sentence: option for option in options if read_row(option.sentence) is not None}
+    said = {text: option for text, option in rows.items() if row_sentence(text) in before}
+    return _picked(context.last, list(said), next(iter(said.values()))) if len(said) > 1 else None
 
 
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
@@ -360,11 +381,24 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
         chosen = next((each for each in fitting if each.decision.value), fitting[0])
-        return replace(_answer([chosen], facts), decision=None)
+        return replace(_answer([chosen], facts), decision=None, opening=_price_first(chosen))
     best = judged[0]
     if _is_open(best):
         return _answer([best], facts)
     return None
+
+
+def _price_first(judged: _Judged) -> str:
+    """What this user pays, where the rule names more than one price; empty where it names one, or no currency."""
+    value, sentence = judged.decision.value, judged.option.sentence
+    amounts = prices_in(sentence)
+    if value == "0":
+        return phrase("price-free", "en") if amounts else ""
+    own = next((amount for amount in amounts if amount.number == value), None)
+    unit = next((amount for amount in amounts if amount.currency), None)
+    if own is None or unit is None or len({amount.number for amount in amounts}) < 2:
+        return ""
+    return phrase("price-own", "en", amount=own.written or unit.written.replace(unit.number, value))
 
 
 def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:

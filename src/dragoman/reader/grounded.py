@@ -266,6 +266,8 @@ def _composed(answer: Answer, language: str) -> Draft:
     if answer.decision is not None:
         notes |= {"decision": answer.decision.verdict, "by": answer.decision.by}
         notes |= {key: text for key in ("reason", "missing", "value") if (text := str(getattr(answer.decision, key)))}
+    elif answer.compared:
+        notes["by"] = "table"
     if answer.doubt:
         notes |= NEAREST
     confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence

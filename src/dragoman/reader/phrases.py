@@ -46,6 +46,8 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "told-list": "You told me:\n{facts}",
         "verdict-yes": "Yes. ",
         "verdict-no": "No. ",
+        "price-own": "For you it is {amount}: ",
+        "price-free": "For you it is free: ",
         "and": " and ",
         "rule-and-fact": "{rule}, and you told me that {fact}.",
         "depends": "That depends: {rule}{source} {ask}",

@@ -53,6 +53,8 @@ class TrainedJudge:
         self, context: Context, options: Sequence[Option], facts: Sequence[Evidence], draft: Draft
     ) -> Answer | None:
         """The answer in place of what the rules drafted; None where the draft is as good."""
+        if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
+            return None
         question = question_of(context)
         readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
         if not readings:

@@ -137,8 +137,7 @@ class Reader:
         elif verb_of(tokens) and (read.pending or read.main or current):
             subject = read.pending or _sharing(tokens, read.main, current)
             stated = (current is None or current.stated or read.pending is not None) and not read.doubtful
-            if current is not None and tokens[0].lower().endswith("ing") and current.tokens[0] in ("am", "is", "are"):
-                tokens = [current.tokens[0], *tokens]  # "I am arriving on Monday, leaving on Friday"
+            tokens = _with_be(current, tokens)
             stated = stated and not (current is not None and read.pending is None and _is_unreal(current.tokens))
             read.add(subject, tokens, stated=stated)
             read.main, read.pending = subject or read.main, None
@@ -374,6 +373,17 @@ class Reader:
             self._last = possession(clause.tokens) or self._last
         elif "with" in tokens:
             self._last = possession(tokens[tokens.index("with") :]) or self._last
+
+
+def _with_be(current: _Open | None, tokens: list[str]) -> list[str]:
+    """A piece with the "be" that it shares: "I am arriving on Monday, leaving on Friday", "I'm 68, retired"."""
+    if current is None or not current.tokens:
+        return tokens
+    if tokens[0].lower().endswith("ing") and current.tokens[0] in ("am", "is", "are"):
+        return [current.tokens[0], *tokens]
+    if len(tokens) == 1 and tokens[0].lower().endswith("ed") and current.subject and verb_of(current.tokens) == "be":
+        return [be(current.subject), *tokens]
+    return tokens
 
 
 def _sharing(tokens: Sequence[str], main: Subject | None, current: _Open | None) -> Subject | None:

@@ -1,0 +1,260 @@
+"""How the numbers, days and times in a user's words stand to those of a sentence, compared by code and said in words.
+
+A small model reads wording well and compares numbers badly. It is given each comparison as text behind the sentence
+that it reads, `Children under four travel free. [leo: 5 is not under 4]`, in training and in use alike, and decides
+what follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from dragoman.core.caches import text_cache
+from dragoman.decision.facts import segments
+from dragoman.decision.moments import Day, clocks, days, spread, weekdays
+from dragoman.decision.numerals import normalise
+from dragoman.decision.quantities import PEOPLE, plain, quantities
+from dragoman.decision.subjects import USER, People, people, singular
+
+Scale: TypeAlias = Literal[
+    "age", "length", "mass", "volume", "duration", "money", "count", "percent", "number", "date", "time", "weekday"
+]  # fmt: skip
+
+MOST = 5
+"""Comparisons that are said of one sentence."""
+_DAY_SECONDS = 86400.0
+_MONTH_SECONDS = 30.44 * _DAY_SECONDS
+_OLDEST = 120
+_AMBIGUOUS_HALF = 720
+_SAME = 1e-6
+_NUMBERED = re.compile(r"(?<![^\s])\d{1,2}\.(?= )")
+"""The number of a point of a list."""
+_INEXACT = re.compile(
+    r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between"
+    r"|soon|will be|turns?|when i was|when she was|when he was) (?:\d+ (?:to|and) )?$"
+)
+"""Words before a number that leave open what it is."""
+_PAST_OR_TO = re.compile(r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P<hour>\d{1,2})\b")
+_YEARS = range(1500, 2100)
+_LIMIT_BEFORE = re.compile(
+    r"(?:\b(?:from|to|till|until|and|least|most|than|age|aged|ages|of|between|minimum|maximum|max|min|first|last|for|is|be)"
+    r"\b[:. ]?|[-+(:<>≥≤])[ -]?[€£$]?$"
+)
+_LIMIT_AFTER = re.compile(r" ?(?:to \d|-|and \d|years?|yrs|or\b)")
+"""Words around a number that make it a limit, without saying which side of it is meant."""
+_SIDE_BEFORE = re.compile(
+    r"(?:\b(?P<not>not|no|never) )?(?:(?:be |is |are )?)"
+    r"(?:(?P<under>\b(?:under|below|(?:less|fewer|younger|shorter|smaller|lighter|lower|earlier|sooner) than|before)|<)"
+    r"|(?P<over>\b(?:over|above|(?:more|older|taller|larger|heavier|higher|longer|later|greater) than|after|past|beyond"
+    r"|exceed(?:s|ing)?)|>)"
+    r"|(?P<least>\b(?:at least|from|between|minimum(?: \w+)?|min|starting|since|as of|(?:must|have to|need to) be)|≥)"
+    r"|(?P<most>\b(?:at most|up to(?: and including)?|maximum(?: \w+)?|max|within|until|till|by"
+    r"|between \S{1,12}(?: [a-z]{1,8})? and)|≤|(?<=\w)(?: to|-)))"
+    r"[:.-]? ?(?:is |are |of )?(?:the )?(?:ages? )?(?:of )?[€£$]?$"
+)
+_SIDE_AFTER = re.compile(
+    r" ?(?:(?P<least>\+|at least\b|(?:and|or) (?:over|above|older|more|up|upwards?|taller|later|longer)\b|up\b(?! to)"
+    r"|upwards?\b|onwards?\b|minimum\b|to (?=\d)|-(?=\d))"
+    r"|(?P<most>at most\b|(?:and|or) (?:under|below|younger|less|fewer|shorter|earlier)\b|maximum\b))"
+)
+"""Words that say which side of a number is meant; `not` turns them round."""
+_SIDES: dict[str, tuple[str, bool, bool]] = {
+    "under": ("under", False, False),
+    "over": ("over", True, False),
+    "least": ("at least", True, True),
+    "most": ("at most", False, True),
+}
+"""A side's words, whether it is the upper one, and whether the limit belongs to it."""
+_TURNED = {"under": "least", "over": "most", "least": "under", "most": "over"}
+_BACK = 30
+"""Characters before a number that are looked at."""
+_AGED = re.compile(r"(?:\b(?:am|is|are|turned|aged|now|just)|'m|'s|'re) (?:only |now |just |already )?$")
+_WORDS: dict[Scale, tuple[str, str]] = {"date": ("before", "after"), "time": ("earlier than", "later than")}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number on its scale, a day of the year, a time of the day or a set of weekdays, as a text names it."""
+
+    scale: Scale
+    low: float
+    high: float
+    shown: str
+    unit: str = ""
+    whose: str = ""
+    weekdays: frozenset[int] = frozenset()
+    is_bound: bool = False
+    """Whether the words around it make it a limit: `under 4`, `14 and over`, `8 to 12`."""
+    side: str = ""
+    """The side of the limit that its words mean: a key of `_SIDES`."""
+
+
+def _clock_time(match: re.Match[str]) -> str:
+    hour, minutes = int(match["hour"]), 30 if match["part"] == "half" else 15
+    return f"{hour}:{minutes}" if match["side"] == "past" else f"{(hour - 2) % 12 + 1}:{60 - minutes}"
+
+
+@text_cache(maxsize=1024)
+def values(text: str) -> tuple[Value, ...]:
+    """Every value that a prepared text names, in its order."""
+    text = _PAST_OR_TO.sub(_clock_time, text)
+    found: list[tuple[int, Value]] = []
+    taken: list[tuple[int, int]] = []
+    for named, span in weekdays(text):
+        found.append((span.start, Value("weekday", 0, 0, text[span.start : span.end], weekdays=named)))
+        taken.append((span.start, span.end))
+    for day, span in days(text):
+        value = _day(day, text[span.start : span.end].strip(" ."))
+        found.append((span.start, _sided(value, text, span.start, span.end)))
+        taken.append((span.start, span.end))
+    for clock, span in clocks(text):
+        low, high = clock.minutes, clock.minutes
+        if clock.ambiguous:
+            high = low + _AMBIGUOUS_HALF
+        shown = (
+            text[span.start : span.end].strip(" .").removeprefix("at ").removeprefix("around ").removeprefix("about ")
+        )
+        found.append((span.start, _sided(Value("time", low, high, shown), text, span.start, span.end)))
+        taken.append((span.start, span.end))
+    for quantity in quantities(text):
+        if any(start <= quantity.start < end for start, end in taken):
+            continue
+        if _NUMBERED.match(text, quantity.start):
+            continue
+        value, scale = quantity.value, quantity.kind
+        if scale == "age":
+            value /= 12
+        elif scale == "duration":
+            value *= _MONTH_SECONDS / _DAY_SECONDS if quantity.unit == "month" else 1 / _DAY_SECONDS
+        unit = quantity.unit if scale == "money" else singular(quantity.noun) if scale == "count" else ""
+        if scale == "count" and quantity.noun in PEOPLE:
+            unit = "people"
+        is_bound = bool(_LIMIT_BEFORE.search(text, 0, quantity.start) or _LIMIT_AFTER.match(text, quantity.end))
+        shown = quantity.shown.strip(" .") if quantity.shown[:1] not in "o " else plain(value)  # "of us"
+        named_value = Value(scale, value, value, shown, unit, is_bound=is_bound)
+        found.append((quantity.start, _sided(named_value, text, quantity.start, quantity.end)))
+    return tuple(value for _, value in sorted(found, key=lambda each: each[0]))
+
+
+def _sided(value: Value, text: str, start: int, end: int) -> Value:
+    """The value with the side that the words around it mean, where they say one."""
+    before = _SIDE_BEFORE.search(text[max(0, start - _BACK) : start])
+    match = before or _SIDE_AFTER.match(text, end)
+    if match is None:
+        return value
+    side = next(name for name in _SIDES if match.groupdict().get(name) is not None)
+    if before and before["not"]:
+        side = _TURNED[side]
+    return replace(value, is_bound=True, side=side)
+
+
+def _day(day: Day, shown: str) -> Value:
+    return Value("date", day.first, day.last, shown.replace("maymonth", "may"), str(day.year or ""))
+
+
+def user_values(facts: Sequence[str], question: str) -> list[Value]:
+    """What the question and the user's sentences name, the question's first, each with whom it belongs to."""
+    known = people(tuple(facts), question)
+    found = [value for segment, _ in segments(question, known, frozenset()) for value in _exact(segment)]
+    for fact in facts:
+        for segment, subject in segments(fact, known, None):
+            found += [replace(value, whose=_whose(segment, value, subject, known)) for value in _exact(segment)]
+    return found
+
+
+def _whose(segment: str, value: Value, subject: frozenset[str], known: People) -> str:
+    """Whom a value belongs to: who is named last before it, else whom the piece is about."""
+    before = segment[: segment.find(value.shown)]
+    named = max(known.names, key=before.rfind, default="")
+    if named and named in before:
+        return named
+    keys = sorted(subject - USER, key=lambda key: (key in known.names.values(), key))
+    return ", ".join(keys) or "user"
+
+
+def _exact(segment: str) -> list[Value]:
+    """The values of a piece of a user's sentence that it names exactly; "I'm 71" is an age."""
+    exact = []
+    for value in values(segment):
+        before = segment[: segment.find(value.shown)]
+        if value.scale == "number" and value.low <= _OLDEST and _AGED.search(before):
+            exact.append(replace(value, scale="age"))
+        elif not _INEXACT.search(before):
+            exact.append(value)
+    return exact
+
+
+def relations(sentence: str, own: Sequence[Value]) -> list[str]:
+    """How the user's values stand to those of a sentence: `leo: 5 is not under 4`, `saturday is not in weekdays`."""
+    said: dict[str, None] = {}
+    limits = values(spread(normalise(sentence)))
+    pairs = [(mine, limit) for mine in own for limit in limits if mine.scale == limit.scale or limit.is_bound]
+    for mine, limit in sorted(pairs, key=lambda pair: (pair[0].scale != pair[1].scale, not pair[1].is_bound)):
+        relation = _relation(mine, limit, sentence)
+        if relation:
+            said[f"{mine.whose}: {mine.shown} {relation}" if mine.whose else f"{mine.shown} {relation}"] = None
+        if len(said) == MOST:
+            break
+    return list(said)
+
+
+def with_relations(sentence: str, own: Sequence[Value]) -> str:
+    """A sentence with what code compared behind it, as the judge was trained to read it."""
+    said = relations(sentence, own)
+    return f"{sentence} [{'; '.join(said)}]" if said else sentence
+
+
+def _relation(mine: Value, limit: Value, sentence: str) -> str:
+    """How one value stands to another, without the first: `is more than 4`; empty where they cannot be compared."""
+    if not _comparable(mine, limit, sentence):
+        return ""
+    if mine.scale == "weekday":
+        some = mine.weekdays & limit.weekdays
+        within = "is in" if some == mine.weekdays else "is partly in" if some else "is not in"
+        return f"{within} {limit.shown}"
+    limit_shown = limit.shown if mine.scale == limit.scale else plain(limit.low)  # "60 always" is a number
+    return _against_side(mine, limit, limit_shown) if limit.side else _against(mine, limit, limit_shown)
+
+
+def _against(mine: Value, limit: Value, limit_shown: str) -> str:
+    """How a value stands to a number whose side is not said; empty where it may be either."""
+    below, above = _WORDS.get(mine.scale, ("less than", "more than"))
+    if mine.high < limit.low - _SAME:
+        return f"is {below} {limit_shown}"
+    if mine.low > limit.high + _SAME:
+        return f"is {above} {limit_shown}"
+    if abs(mine.low - limit.low) <= _SAME and abs(mine.high - limit.high) <= _SAME:
+        return f"is equal to {limit_shown}"
+    return f"is in {limit_shown}" if mine.scale == "date" else ""
+
+
+def _against_side(mine: Value, limit: Value, limit_shown: str) -> str:
+    """Whether a value is on the side of a limit that its words mean: `is not under 4`; empty where it may be either."""
+    words, is_upper, includes = _SIDES[limit.side]
+    low, high = (limit.low, limit.low) if is_upper == includes else (limit.high, limit.high)
+    slack = _SAME if includes else -_SAME
+    if is_upper:
+        inside, outside = mine.low >= low - slack, mine.high < low - slack
+    else:
+        inside, outside = mine.high <= high + slack, mine.low > high + slack
+    if inside == outside:
+        return ""
+    return f"is {words} {limit_shown}" if inside else f"is not {words} {limit_shown}"
+
+
+def _comparable(mine: Value, limit: Value, sentence: str) -> bool:
+    scales = {mine.scale, limit.scale}
+    if len(scales) == 1:
+        scale = mine.scale
+        if scale == "number" and (mine.low in _YEARS) != (limit.low in _YEARS):
+            return False
+        if scale == "count":
+            return mine.unit == limit.unit
+        return scale not in ("money", "date") or not (mine.unit and limit.unit) or mine.unit == limit.unit
+    if mine.scale == "count" and limit.scale == "number":  # "14 dives" and "Dives: 20"
+        return any(word in sentence.lower() for word in mine.shown.split()[1:])
+    ages = max(mine.low, limit.low) <= _OLDEST
+    return scales in ({"age", "number"}, {"age", "count"}) and ages and "people" not in (mine.unit, limit.unit)
