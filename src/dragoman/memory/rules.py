@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -44,7 +45,6 @@ from dragoman.memory.spoken import asks_for_chats, spoken
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
-from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
 from dragoman.text.forgetting import forget_texts

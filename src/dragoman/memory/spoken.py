@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -11,7 +12,6 @@ from dragoman.core.protocols import Store
 from dragoman.core.values import ASIDE, Context, Passage, Recollection, SourceName
 from dragoman.decision.times import find_periods, without_periods
 from dragoman.memory.history import EVER
-from dragoman.text import lazy_re as re
 
 _TALKED = re.compile(
     r"\bwhat (?:did|have) (?:we|i) (?:already )?(?:talk|talked|speak|spoken|chat|chatted|discuss|discussed|ask|asked)\b"

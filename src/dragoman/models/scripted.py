@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -13,7 +14,6 @@ from dragoman.core.registry import encoders, models
 from dragoman.core.values import Draft, Prompt, Usage
 from dragoman.models.choice import check_options, normalise
 from dragoman.models.metering import record
-from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
