@@ -6,6 +6,7 @@ one whose column the question names ("for adults"), or whose column applies to t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,7 +18,6 @@ from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.tables import flag
 from dragoman.decision.values import Decision
-from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]

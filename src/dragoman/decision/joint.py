@@ -8,6 +8,7 @@ decides; `decision.judge` reads the best of them by a trained pair scorer.
 from __future__ import annotations
 
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,6 @@ from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision
-from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.query import SearchText, standalone

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dragoman.decision.clauses import State, decided_by, unknown
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
-from dragoman.text import lazy_re as re
 
 _PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|percent) (?:off|less|discount|reduction)")
 _HALF = re.compile(r"half[- ]price|半价|半票")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
-from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language

@@ -7,6 +7,7 @@ its own words, checked against all evidence and facts; otherwise the composed re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -26,7 +27,6 @@ from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, sp
 from dragoman.reader.prompted import PromptedReader
 from dragoman.reader.trained_judge import TrainedJudge
 from dragoman.reader.voice import Voice
-from dragoman.text import lazy_re as re
 from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
