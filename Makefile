@@ -31,7 +31,7 @@ help:
 	@echo "make bench      print the figures of docs/performance.md"
 	@echo "make bench-peers  compare the loop and the import with other frameworks"
 	@echo "make results    run every experiment on the data in DRAGOMAN_DATA, write docs/results (an hour)"
-	@echo "make docs-help  write docs/cli and docs/metrics.md anew from the commands' --help"
+	@echo "make docs-help  write docs/cli/README.md and docs/metrics.md anew"
 	@echo "make site       the documents as a site, in dist/site"
 	@echo "make screenshots  take the pictures of the page in docs/images anew"
 	@echo "make clean      remove the environment and what tools left behind"

@@ -1,4 +1,7 @@
-"""Writes docs/cli/*.md from the commands' own --help; `--check` only says whether they are up to date."""
+"""Writes docs/cli/README.md from `dragoman --help`; `--check` only says whether it is up to date.
+
+The site has a page for each command besides (`command_pages`); in the repository `--help` is the reference.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,25 @@ from typer.testing import CliRunner
 FOLDER = Path(__file__).parent / "cli"
 COLUMNS = "88"
 PLAIN = {"COLUMNS": COLUMNS, "TERMINAL_WIDTH": COLUMNS, "NO_COLOR": "1", "TERM": "dumb"}
+OVERVIEW = "# The command line\n\nThe options of a command: `dragoman COMMAND --help`.\n\n{}\n"
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by file name."""
+    """The text of every page in the repository by file name."""
     from dragoman.cli.app import app
 
-    group = typer.main.get_command(app)
-    names = list(group.commands)
-    listing = "\n".join(f"- [`dragoman {name}`]({name}.md)" for name in names)
-    made = {"README.md": f"# The command line\n\n{_block(app, [])}\n\n{listing}\n"}
-    for name in names:
-        nested = list(getattr(group.commands[name], "commands", ()))
+    return {"README.md": OVERVIEW.format(_block(app, []))}
+
+
+def command_pages() -> dict[str, str]:
+    """The text of the page of each command by its name, in the order of `dragoman --help`."""
+    from dragoman.cli.app import app
+
+    made = {}
+    for name, command in typer.main.get_command(app).commands.items():
+        nested = list(getattr(command, "commands", ()))
         blocks = [_block(app, [name]), *(_block(app, [name, sub]) for sub in nested)]
-        made[f"{name}.md"] = f"# dragoman {name}\n\n" + "\n\n".join(blocks) + "\n"
+        made[name] = f"# dragoman {name}\n\n" + "\n\n".join(blocks) + "\n"
     return made
 
 
@@ -37,7 +45,7 @@ def _block(app: typer.Typer, words: list[str]) -> str:
 
 
 def stale() -> list[str]:
-    """The names of pages that are missing, out of date, or of no command."""
+    """The names of pages that are missing, out of date, or no longer written."""
     wanted = pages()
     present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     return sorted(name for name in {*wanted, *present} if wanted.get(name) != present.get(name))

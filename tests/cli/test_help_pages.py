@@ -1,4 +1,4 @@
-"""docs/cli is what the commands say of themselves."""
+"""Pages that are generated from the commands and metrics are up to date."""
 
 from __future__ import annotations
 

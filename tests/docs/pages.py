@@ -1,7 +1,8 @@
 """The README and the pages of docs/ as a reader would follow them: block after block, in one new folder.
 
 A fence may stand under a comment that says what it is: `file: PATH` (the block is that file), `append: PATH` (it goes
-to the end of that file), `output` (the block before it printed these lines), `not run: WHY`. Without one, python
+to the end of that file), `copy: PATH` (the block is the beginning of that file of the repository, which a reader has
+copied), `output` (the block before it printed these lines), `not run: WHY`. Without one, python
 blocks are run, and so are the lines of console blocks that begin with `$ `; the lines under them must be in the
 output, and those that begin with `you> ` are typed. A toml block is a piece of agent.toml and must be a valid one.
 `snippets: offline` on a page promises that no weights are needed.
@@ -88,6 +89,10 @@ class Reader:
             assert rest.strip(), f"line {block.line}: say why this is not run"
         elif kind in ("file", "append"):
             self._write(self._folder / rest.strip(), block.text, append=kind == "append")
+        elif kind == "copy":
+            whole = (ROOT / rest.strip()).read_text(encoding="utf-8")
+            assert whole.startswith(block.text), f"line {block.line}: {rest.strip()} begins otherwise"
+            self._write(self._folder / Path(rest.strip()).name, whole, append=False)
         elif kind == "output":
             _require(block.text.splitlines(), self._printed, block)
         elif block.language == "python":

@@ -28,3 +28,6 @@ def test_the_site_builds_without_warnings(tmp_path):
     assert any("robots.txt" in entry["text"] for entry in index["docs"])
     assert "The reply to a turn" in (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
     assert 'href="../SECURITY.html"' in (tmp_path / "site" / "howto" / "serve.html").read_text(encoding="utf-8")
+    commands = (tmp_path / "site" / "cli" / "index.html").read_text(encoding="utf-8")
+    assert 'href="chat.html"' in commands
+    assert "dragoman label relevance --help" in (tmp_path / "site" / "cli" / "label.html").read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ from dragoman.memory.english.fragments import LONGEST_FRAGMENT
 from dragoman.memory.facts import LONGEST_SENTENCE
 from dragoman.text import patterns as text_patterns
 from dragoman.text.forget.requests import MOST_CHARACTERS
+from dragoman.text.lazy_re import LazyPattern
 from dragoman.text.patterns import Lazy
 
 from ..agent_files import REMEMBERING
@@ -183,7 +184,9 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _patterns(value: object, depth: int = 2) -> Iterator[tuple[str, re.Pattern[str]]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, LazyPattern):
+        yield "", value.compiled()
+    elif isinstance(value, re.Pattern):
         if isinstance(value.pattern, str):
             yield "", value
     elif depth and isinstance(value, (dict, Lazy)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 
 Answer = Literal["yes", "no", "ask", "unknown"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,8 @@ import typer
 from dragoman.cli.report import CsvOut, JsonOut, MarkdownOut, print_tables, write_tables
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Overridable
-from dragoman.cli.terminal.progress import Bars, progress_bars
+from dragoman.cli.terminal.long_runs import Fresh, SkipBad, say_how_to_resume, training_figures
+from dragoman.cli.terminal.progress import progress_bars
 from dragoman.cli.terminal.ray_option import Ray, workers
 from dragoman.core.errors import ConfigError
 
@@ -87,10 +88,8 @@ def evaluate(
     json_out: JsonOut = None,
     markdown_out: MarkdownOut = None,
     csv_out: CsvOut = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the folder's earlier results and start again.")
-    ] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
+    fresh: Fresh = False,
+    skip_bad: SkipBad = False,
     slow: Annotated[
         bool, typer.Option("--slow", help="Also run systems that call a language model on every turn (seconds each).")
     ] = False,
@@ -138,13 +137,13 @@ def evaluate(
                 fresh=fresh,
                 skip_bad=skip_bad,
                 overrides=settings or (),
-                progress=_progress(bars),
+                progress=bars.show,
                 parts=parts,
                 trainer=_train_part if train else None,
                 workers=pool,
             )
     except KeyboardInterrupt:
-        _tell_how_to_go_on(folder)
+        say_how_to_resume(f"What was measured so far is kept in {folder}.")
         raise
     print_tables(result)
     write_tables(result, {"--json": json_out, "--md": markdown_out, "--csv": csv_out})
@@ -215,10 +214,6 @@ def _list() -> None:
     typer.echo("Run one:  dragoman evaluate NAME --data toy   (toy, the shipped set, needs no files)")
 
 
-def _progress(bars: Bars) -> Callable[[str, int, int | None, str], None]:
-    return bars.show
-
-
 def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
     named = shlex.quote(str(folder))
     typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
@@ -236,22 +231,13 @@ def _cells(result: Result) -> list[ResultCell]:
     return [cell for table in result.tables for row in table.rows for cell in row.cells]
 
 
-def _tell_how_to_go_on(folder: Path) -> None:
-    again = [word for word in sys.argv[1:] if word != "--fresh"]
-    console = rendering.err()
-    console.print(f"What was measured so far is kept in {folder}.", soft_wrap=True)
-    console.print(f"Go on with:  dragoman {shlex.join(again)}", soft_wrap=True)
-
-
 def _train_part(order: TrainingOrder, progress: Progress) -> None:
     """Train a component into its folder, or resume its training."""
     from dragoman.train.recipe import load_recipe
     from dragoman.train.run import train
 
     def report(step: TrainingProgress) -> None:
-        numbers = {"loss": step.loss, "dev": step.metric}
-        figures = [f"{name} {value:.3f}" for name, value in numbers.items() if value is not None]
-        progress(f"{order.name}: {step.stage}", step.done, step.total or None, " · ".join(figures))
+        progress(f"{order.name}: {step.stage}", step.done, step.total or None, training_figures(step))
 
     rendering.err().print(f"Training the part '{order.name}' by the recipe '{order.recipe}'.", soft_wrap=True)
     recipe = load_recipe(order.recipe, order.overrides)

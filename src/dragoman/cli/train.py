@@ -13,6 +13,7 @@ import typer
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Overridable
+from dragoman.cli.terminal.long_runs import Fresh, SkipBad, say_how_to_resume, training_figures
 from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.cli.terminal.ray_option import Ray, without_ray, workers
 from dragoman.core.errors import ConfigError, MissingExtraError
@@ -125,10 +126,8 @@ def train_part(
         int | None,
         typer.Option("--trials", min=1, metavar="N", help="Number of Optuna trials.", show_default=False),
     ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the folder's earlier results and start again.")
-    ] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
+    fresh: Fresh = False,
+    skip_bad: SkipBad = False,
     ray: Ray = None,
     listing: Annotated[bool, typer.Option("--list", help="List the built-in recipes and exit.")] = False,
 ) -> None:
@@ -160,7 +159,7 @@ def train_part(
         else:
             _train(order)
     except KeyboardInterrupt:
-        _tell_how_to_go_on(folder)
+        say_how_to_resume(f"What was learned up to the last checkpoint is kept in {folder}." if folder.is_dir() else "")
         raise
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "dragoman":
@@ -251,9 +250,7 @@ def _sweep(order: _TrainingOptions, entries: Sequence[str], trials: int | None, 
 
 def _report(bars: Bars) -> Report:
     def report(progress: Progress) -> None:
-        figures = [f"loss {progress.loss:.3f}"] if progress.loss is not None else []
-        figures += [f"dev {progress.metric:.3f}"] if progress.metric is not None else []
-        bars.show(progress.stage, progress.done, progress.total or None, " · ".join(figures))
+        bars.show(progress.stage, progress.done, progress.total or None, training_figures(progress))
 
     return report
 
@@ -330,11 +327,3 @@ def _named(entries: Sequence[str]) -> dict[str, object]:
 def _command() -> str:
     """The command line for the model card, without --fresh and --ray, which do not affect the result."""
     return f"dragoman {shlex.join(word for word in without_ray(sys.argv[1:]) if word != '--fresh')}"
-
-
-def _tell_how_to_go_on(folder: Path) -> None:
-    console = rendering.err()
-    if folder.is_dir():
-        console.print(f"What was learned up to the last checkpoint is kept in {folder}.", soft_wrap=True)
-    again = shlex.join(word for word in sys.argv[1:] if word != "--fresh")
-    console.print(f"Go on with:  dragoman {again}", soft_wrap=True)

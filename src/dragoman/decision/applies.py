@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -15,6 +14,7 @@ from dragoman.decision.facts import Situation, situation
 from dragoman.decision.questions import Question, coverage, mentions, unshared
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision, Entailment, Premise, Verdict
+from dragoman.text import lazy_re as re
 
 __all__ = ["LONGEST_FACT", "LONGEST_RULE", "Decision", "Entailment", "Premise", "Verdict", "applies"]
 

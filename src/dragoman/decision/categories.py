@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from dragoman.text import lazy_re as re
 from dragoman.text.language import Language
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -23,6 +22,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
 from dragoman.decision.subjects import KIN, USER, is_person, own_word, same, subject_of_fact
 from dragoman.decision.values import Decision, Verdict
+from dragoman.text import lazy_re as re
 
 Target: TypeAlias = Literal["discount", "free", "pay", "price", "require", "permit", "choice", "other"]
 

@@ -8,7 +8,6 @@ found in the user's own words.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -18,6 +17,7 @@ from dragoman.decision.chinese_words import canonical, content, is_negated
 from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import spread
 from dragoman.decision.numerals import normalise
+from dragoman.text import lazy_re as re
 
 Effect: TypeAlias = Literal["permit", "forbid", "require", "waive", "free", "discount", "price", "none"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from dragoman.decision.chinese_applies import Target, eligible
 from dragoman.decision.chinese_words import canonical, content, tokens
 from dragoman.decision.numerals import normalise
 from dragoman.decision.values import Decision
+from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
 
 _HOW_MUCH = re.compile("多少(?!人|个|天|次)")

@@ -8,7 +8,6 @@ matters ("打八五折" and "有优惠吗" share a matter though no character).
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from importlib.resources import files
 
 from dragoman.core.caches import text_cache
 from dragoman.decision.numerals import normalise
+from dragoman.text import lazy_re as re
 
 _FILLER = re.compile(
     "请问|麻烦|几点|1个|告诉|知道|可不可以|能不能|要不要|是不是|有没有|可以|多少|什么|怎么|哪个|哪些|哪条|哪里|哪儿|哪|吗|呢|吧|啊|呀|嘛|哦|啦|么"

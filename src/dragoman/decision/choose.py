@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from typing import TypeAlias
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import chinese_words
+from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
 from dragoman.text.patterns import groups

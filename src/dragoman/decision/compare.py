@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from dragoman.decision.facts import Known, Situation
 from dragoman.decision.moments import DAY_NAMES, Day
 from dragoman.decision.quantities import PEOPLE, plain
 from dragoman.decision.subjects import CHILDREN, RELATION, USER, is_person, same, singular
+from dragoman.text import lazy_re as re
 
 _HALF_YEAR = 183
 _DAYS_OF_YEAR = 366

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.decision.moments import IRREGULAR_DAY, Clock, Day, Span, clocks, days, weekdays
 from dragoman.decision.quantities import PEOPLE, Quantity, quantities
+from dragoman.text import lazy_re as re
 
 Attribute: TypeAlias = Literal[
     "age", "height", "length", "weight", "volume", "duration", "since", "amount", "count", "date", "weekday", "time",

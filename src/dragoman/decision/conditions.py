@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -13,6 +12,7 @@ from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import Span, spread
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
+from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
 
@@ -416,7 +416,7 @@ def _price_list(text: str, tongue: Language) -> list[Clause]:
         if not any(condition.attribute == "age" for condition in conditions):
             conditions += _child(masked, tongue)
         elif not free:
-            masked = re.sub(_CHILD, "", masked)
+            masked = _CHILD.sub("", masked)
         label = (
             "reduced"
             if _DISCOUNT.search(part)

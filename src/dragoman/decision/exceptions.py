@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from dragoman.decision.groups import GENERAL, roots
 from dragoman.decision.questions import stemmed
+from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences
 
 _EXCEPTION = re.compile(

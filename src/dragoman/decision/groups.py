@@ -8,13 +8,13 @@ for. English only; `applies` comes first, and a rule with numbers that no compar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dragoman.decision.questions import WITHOUT, stemmed
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.values import Decision, Verdict
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 Effect: TypeAlias = Literal["forbid", "permit", "waive", "require", "reduce", "alone", "other way", "none"]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from dragoman.decision.categories import Categories, categories
@@ -11,6 +10,7 @@ from dragoman.decision.facts import Known, Situation
 from dragoman.decision.numerals import normalise
 from dragoman.decision.subjects import USER, same, singular
 from dragoman.decision.values import Decision
+from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 
 _WITHOUT_FOOD = re.compile(

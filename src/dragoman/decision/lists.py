@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from dragoman.decision.cells import read_row
@@ -12,6 +11,7 @@ from dragoman.decision.groups import GENERAL, roots
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
 from dragoman.decision.tables import pick
+from dragoman.text import lazy_re as re
 
 _POINT = re.compile(r"\s*+(?:[-*•]|\d{1,2}[.)])\s++(?P<text>\S.*+)")
 _MARKS = re.compile(r"\*\*|__|`")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
 
 _ONES = dict(
     zip(

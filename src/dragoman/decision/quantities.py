@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from dragoman.text import lazy_re as re
 
 Kind: TypeAlias = Literal["age", "length", "mass", "volume", "duration", "money", "count", "percent", "number"]
 

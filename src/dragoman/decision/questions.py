@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -13,6 +12,7 @@ from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
 from dragoman.decision.numerals import normalise
 from dragoman.decision.subjects import RELATION, People
+from dragoman.text import lazy_re as re
 from dragoman.text.analyse import Analyser
 from dragoman.text.language import language
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dragoman.decision.numerals import normalise
+from dragoman.text import lazy_re as re
 
 _RELATIONS = {
     "son": "son sons boy boys stepson",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import clocks, days, spread, weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
+from dragoman.text import lazy_re as re
 from dragoman.text.analyse import Analyser
 
 Row: TypeAlias = dict[str, str]

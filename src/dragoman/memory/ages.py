@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, tzinfo
@@ -12,6 +11,7 @@ from dragoman.core.values import Fact, Passage
 from dragoman.decision.moments import Day, days
 from dragoman.decision.numerals import normalise
 from dragoman.memory.reconcile import fact_of
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 _NUMBER = re.compile(r"\d{1,3}")

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
 from dragoman.memory.patterns import RULES, Rule, around, value_type, words
 from dragoman.memory.subjects import USER, Subject
+from dragoman.text import lazy_re as re
 
 _AROUND = around({"lead": "^(?:{})", "supposed": "^(?:{})", "instruction": "{}"})
 _CUT = re.compile(r"[，,；;：:！!]\s*|、(?=我|他|她|它)|\s{1,9}(?=我|他|她|它)")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from dragoman.memory.chinese import bare_statement, sentence_facts
 from dragoman.memory.facts import holds_many
 from dragoman.memory.people import people_of
 from dragoman.memory.subjects import USER, Subject
+from dragoman.text import lazy_re as re
 
 _INSTEAD = re.compile(
     r"(?:应该|其实)?是?(?P<new>[^，,。是不]{1,12})[，,]?\s*(?:而)?不是(?P<old>[^，,。]{1,12})$"

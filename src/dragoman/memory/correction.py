@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from dragoman.core.values import Fact
 from dragoman.memory.patterns import fragment
 from dragoman.memory.roles import fits
 from dragoman.memory.subjects import USER
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import numbers
 from dragoman.text.language import language
 from dragoman.text.patterns import Lazy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, time, tzinfo
@@ -10,6 +9,7 @@ from datetime import datetime, time, tzinfo
 from dragoman.core.clock import moment_of, stamp, zone_of
 from dragoman.core.values import Fact
 from dragoman.decision.times import Period, find_periods
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 _EVENT = re.compile(

@@ -7,7 +7,6 @@ says that an earlier one no longer holds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
@@ -16,6 +15,7 @@ from dragoman.memory.english.fragments import completed, embedded, named_with_ag
 from dragoman.memory.english.relations import clause_facts
 from dragoman.memory.english.wording import written_out
 from dragoman.memory.patterns import around, like, words
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.sentences import sentences

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import datetime, time, timedelta, tzinfo
 
 from dragoman.core.clock import stamp, zone_of
 from dragoman.core.values import Fact
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 from dragoman.text.sentences import sentences
 

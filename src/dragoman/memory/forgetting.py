@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.values import Passage, Scope
 from dragoman.memory.facts import facts
+from dragoman.text import lazy_re as re
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _ENOUGH = 0.45

@@ -6,10 +6,10 @@ still names the cat. Names that are written as names go at once (`forgetting.py`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from dragoman.core.values import Passage
+from dragoman.text import lazy_re as re
 from dragoman.text.typos import rank
 
 _RARE = 12_000

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from dragoman.core.values import Fact, Turn
 from dragoman.memory.patterns import words
 from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
+from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import question_back
 
 _TOKEN = re.compile(r"[,;:()?!]|[^\s,;:().?!]+")

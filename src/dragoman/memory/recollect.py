@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -17,6 +16,7 @@ from dragoman.memory.history import EVER, believed, told, valid
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.topics import Topic, topic_of
 from dragoman.memory.upkeep import PENDING
+from dragoman.text import lazy_re as re
 
 _LONGEST = 240
 _CUE = re.compile(

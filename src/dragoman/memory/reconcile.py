@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from dragoman.memory.dating import times_of
 from dragoman.memory.facts import ends, holds_many
 from dragoman.memory.people import is_same, people_of
 from dragoman.memory.roles import canonical
+from dragoman.text import lazy_re as re
 
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "meat", "everything", "fish"))

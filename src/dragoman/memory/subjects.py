@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from dragoman.memory.patterns import VERBS, words
+from dragoman.text import lazy_re as re
 
 USER = "user"
 _SPACED = re.compile(r" (?=[,;:)])|(?<=\() ")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.core.values import Passage
 from dragoman.memory.reconcile import fact_of
+from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
 _SLOTS = Lazy(

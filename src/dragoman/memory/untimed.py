@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -12,6 +11,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.times import find_periods
 from dragoman.memory.dating import begins
 from dragoman.memory.facts import facts
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 from dragoman.text.sentences import sentences
 

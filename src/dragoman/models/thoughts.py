@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
+
+from dragoman.text import lazy_re as re
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dragoman.text import lazy_re as re
 from dragoman.text.analyse import CJK, Analyser
 
 _CHARACTER = re.compile(f"([{CJK}])")

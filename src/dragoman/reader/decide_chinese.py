@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from dragoman.decision.joint import Option
 from dragoman.decision.tables import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
+from dragoman.text import lazy_re as re
 from dragoman.text.form import form
 from dragoman.text.query import standalone
 from dragoman.text.sentences import sentences

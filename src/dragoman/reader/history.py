@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, tzinfo
 
 from dragoman.core.clock import moment_of, zone_of
 from dragoman.core.values import Passage, Recollection
+from dragoman.text import lazy_re as re
 from dragoman.text.second_person import second_person
 
 _MONTHS = "January February March April May June July August September October November December".split()

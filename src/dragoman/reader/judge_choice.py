@@ -13,7 +13,6 @@ whatever they say (docs/models.md).
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
@@ -28,6 +27,7 @@ from dragoman.decision.joint import SAID_FROM, Option, distinct
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
 from dragoman.reader.judge_exam import WORDS, examine
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import QuestionKind

@@ -19,7 +19,7 @@ LEAST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ExamRule:
     """One question of the examination."""
 
     rule: str
@@ -29,25 +29,29 @@ class Item:
 
 
 ITEMS = (
-    Item("Lockers: Lockers are for guests who stay overnight only.", "I leave at five today.", "Can I use one?", "no"),
-    Item(
+    ExamRule(
+        "Lockers: Lockers are for guests who stay overnight only.", "I leave at five today.", "Can I use one?", "no"
+    ),
+    ExamRule(
         "Cellar: The cellar stairs have no handrail and no lift.", "I use a wheelchair.", "Can I see the cellar?", "no"
     ),
-    Item("Rides: Riders must be at least 12.", "My son Max is nine.", "May Max ride?", "no"),
-    Item("Hours: The shop is closed on Wednesdays.", "I come on Wednesday.", "Will the shop be open?", "no"),
-    Item("Kitchen: The soup is thickened with flour.", "I have coeliac disease.", "is the soup ok for me", "no"),
-    Item("Cards: Cards are accepted from 10 francs on.", "I pay by card.", "Can I pay my 15 francs by card?", "yes"),
-    Item("Dogs: Dogs stay outside, except assistance dogs.", "My assistance dog is Bo.", "Can Bo come in?", "yes"),
-    Item("Fees: Pensioners pay half.", "I am retired.", "Do I get a reduction?", "yes"),
-    Item("Boats: Boats are hired out to anyone over 18.", "I am 40.", "Could I hire a boat?", "yes"),
-    Item("Course: Places are for members.", "My name is Ida.", "Can I join the course?", "depends"),
-    Item("Parking: The car park has 80 places.", "I come by car.", "Is there a charging point?", "unknown"),
-    Item("Tour: The tour begins at the gate.", "-", "Does the tour include lunch?", "unknown"),
+    ExamRule("Rides: Riders must be at least 12.", "My son Max is nine.", "May Max ride?", "no"),
+    ExamRule("Hours: The shop is closed on Wednesdays.", "I come on Wednesday.", "Will the shop be open?", "no"),
+    ExamRule("Kitchen: The soup is thickened with flour.", "I have coeliac disease.", "is the soup ok for me", "no"),
+    ExamRule(
+        "Cards: Cards are accepted from 10 francs on.", "I pay by card.", "Can I pay my 15 francs by card?", "yes"
+    ),
+    ExamRule("Dogs: Dogs stay outside, except assistance dogs.", "My assistance dog is Bo.", "Can Bo come in?", "yes"),
+    ExamRule("Fees: Pensioners pay half.", "I am retired.", "Do I get a reduction?", "yes"),
+    ExamRule("Boats: Boats are hired out to anyone over 18.", "I am 40.", "Could I hire a boat?", "yes"),
+    ExamRule("Course: Places are for members.", "My name is Ida.", "Can I join the course?", "depends"),
+    ExamRule("Parking: The car park has 80 places.", "I come by car.", "Is there a charging point?", "unknown"),
+    ExamRule("Tour: The tour begins at the gate.", "-", "Does the tour include lunch?", "unknown"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ExamResult:
     """How many items a model got right, and how many refusals it turned into a yes."""
 
     right: int
@@ -58,16 +62,16 @@ class Result:
         return self.right >= LEAST and self.turned_round == 0
 
 
-def examine(model: LanguageModel) -> Result:
+def examine(model: LanguageModel) -> ExamResult:
     """Ask a model all items; errors of the model are the caller's."""
     template = prompts.get("judge-verdict.v1", "en")
     asked = [template.format(rule=item.rule, facts=item.facts, question=item.question) for item in ITEMS]
     return marked(model.choose(asked, list(WORDS)))
 
 
-def marked(answers: Sequence[Mapping[str, float]]) -> Result:
+def marked(answers: Sequence[Mapping[str, float]]) -> ExamResult:
     """The result of an examination, by the most probable word of each answer."""
     words = [max(chances, key=lambda word: chances[word]) for chances in answers]
     pairs = list(zip(words, ITEMS, strict=True))
     right = sum(word == item.word for word, item in pairs)
-    return Result(right, sum(word == "yes" and item.word == "no" for word, item in pairs))
+    return ExamResult(right, sum(word == "yes" and item.word == "no" for word, item in pairs))

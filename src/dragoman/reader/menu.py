@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from dragoman.decision.hazards import avoided_food, offending, suits
 from dragoman.decision.joint import Option
 from dragoman.decision.lists import points
 from dragoman.reader.compose import Answer
+from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences
 
 _WHAT = re.compile(r"\b(?:what|which|anything|something|any|everything)\b", re.IGNORECASE)

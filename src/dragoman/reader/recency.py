@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from dragoman.core.values import Evidence
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated, numbers
 from dragoman.text.sentences import sentences
 

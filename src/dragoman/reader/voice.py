@@ -7,13 +7,13 @@ with the evidence, is dropped whole: the composed reply remains.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman import prompts
 from dragoman.core.protocols import Critic, LanguageModel
 from dragoman.core.values import Draft, Evidence, Passage, Prompt, ReadTask
+from dragoman.text import lazy_re as re
 from dragoman.text.circles import loops
 from dragoman.text.claims import negated, numbers, unsupported
 from dragoman.text.sentences import sentences

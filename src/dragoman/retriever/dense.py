@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
-from dragoman.core.values import Evidence, Hit, Request
+from dragoman.core.values import Evidence, Hit, Query, Request
 from dragoman.retriever.judge import Candidate, judged
 from dragoman.retriever.repetition_penalty import losses, penalised
 from dragoman.retriever.search import (
@@ -25,10 +27,12 @@ from dragoman.retriever.search import (
 from dragoman.retriever.trained import SearchOptions, Trained, calibrated
 from dragoman.retriever.vectors import query_vectors
 
+if TYPE_CHECKING:
+    from dragoman.core.protocols import FloatArray
 
-@retrievers.register("dense.v1")
-class DenseRetriever:
-    """Dense retriever; rows without a vector are never returned.
+
+class VectorRetriever(ABC):
+    """Base of retrievers that compare vectors: they differ in their candidates, and in how these become evidence.
 
     `part` is the folder of a trained bi-encoder whose weights the agent's encoder uses (`encoder.weights`): it holds
     the query options and the calibration of cosines. `query` and `dependency` override its own.
@@ -62,21 +66,44 @@ class DenseRetriever:
         if not source_searches:
             return [[] for _ in requests]
         vectors = query_vectors(self._encoder, source_searches, options.mix)
-        queries = [
-            replace(search.ask(max(self._pool, search.request.k)), vector=vector)
-            for search, vector in zip(source_searches, vectors, strict=True)
-        ]
-        answers = find(self._store.nearest, source_searches, queries)
+        candidates = self._candidates(source_searches, vectors)
         lost = losses(self._encoder, self._store.nearest, source_searches, options.said, pool=self._pool)
-        results = zip(source_searches, answers, lost, strict=True)
-        return merged(requests, [(search, self._rank(options, search, hits, less)) for search, hits, less in results])
+        return merged(
+            requests,
+            [
+                (search, self._rank(options, search, [penalised(each, less) for each in found]) if found else [])
+                for search, found, less in zip(source_searches, candidates, lost, strict=True)
+            ],
+        )
 
-    def _rank(
-        self, options: SearchOptions, search: SourceSearch, hits: Sequence[Hit], lost: Mapping[str, float]
-    ) -> list[Evidence]:
-        if not hits:
-            return []
-        candidates = [penalised(Candidate(hit.passage, hit.score), lost) for hit in hits]
+    def _queries(self, source_searches: Sequence[SourceSearch]) -> list[Query]:
+        """The query by words of each search, for as many rows as the pool holds."""
+        return [search.ask(max(self._pool, search.request.k)) for search in source_searches]
+
+    def _nearest(self, source_searches: Sequence[SourceSearch], vectors: FloatArray) -> Sequence[Sequence[Hit]]:
+        """The rows of each search nearest to its vector."""
+        words = self._queries(source_searches)
+        queries = [replace(query, vector=vector) for query, vector in zip(words, vectors, strict=True)]
+        return find(self._store.nearest, source_searches, queries)
+
+    @abstractmethod
+    def _candidates(self, source_searches: Sequence[SourceSearch], vectors: FloatArray) -> list[list[Candidate]]:
+        """The candidates of each search."""
+
+    @abstractmethod
+    def _rank(self, options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]) -> list[Evidence]:
+        """The evidence of a search that has candidates, best first."""
+
+
+@retrievers.register("dense.v1")
+class DenseRetriever(VectorRetriever):
+    """Dense retriever; rows without a vector are never returned."""
+
+    def _candidates(self, source_searches: Sequence[SourceSearch], vectors: FloatArray) -> list[list[Candidate]]:
+        answers = self._nearest(source_searches, vectors)
+        return [[Candidate(hit.passage, hit.score) for hit in hits] for hits in answers]
+
+    def _rank(self, options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]) -> list[Evidence]:
         scored = [(candidate.cosine or 0.0, candidate) for candidate in candidates]
         top = preferred(search, scored)[: search.request.k]
         if options.head is not None:

@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Literal
 from dragoman.core.encoding import passage_vectors
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
-from dragoman.core.values import About, Evidence, Hit, Request
+from dragoman.core.values import About, Evidence, Hit
+from dragoman.retriever.dense import VectorRetriever
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
-from dragoman.retriever.repetition_penalty import losses, penalised
 from dragoman.retriever.search import (
     Analyse,
     Dependency,
     QueryKind,
     SourceSearch,
     find,
-    merged,
     preferred,
-    searches,
     terms_of,
 )
-from dragoman.retriever.trained import SearchOptions, Trained, calibrated
-from dragoman.retriever.vectors import query_vectors
+from dragoman.retriever.trained import SearchOptions, calibrated
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -44,7 +41,7 @@ def reciprocal_ranks(rankings: Iterable[Sequence[str]], *, constant: int = 60) -
 
 
 @retrievers.register("hybrid.v1")
-class HybridRetriever:
+class HybridRetriever(VectorRetriever):
     """Default retriever: the results of both searches, fused by rank.
 
     `order="relevance"` sorts the best of the fused list (twice k, at least ten) by calibrated relevance;
@@ -65,39 +62,25 @@ class HybridRetriever:
         part: str | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._store = store
-        self._encoder = encoder
-        self._analyse = analyse
-        self._trained = Trained(part, folder, query=query, dependency=dependency)
+        super().__init__(
+            store=store,
+            encoder=encoder,
+            analyse=analyse,
+            dependency=dependency,
+            query=query,
+            pool=pool,
+            part=part,
+            folder=folder,
+        )
         self._order = order
         self._constant = constant
-        self._pool = pool
 
-    def warm_up(self) -> None:
-        """Open the trained part, if there is one."""
-        self._trained.options()
-
-    def retrieve(self, requests: Sequence[Request]) -> list[list[Evidence]]:
-        options = self._trained.options()
-        source_searches = searches(requests, analyse=self._analyse, dependency=options.dependency, query=options.query)
-        if not source_searches:
-            return [[] for _ in requests]
-        vectors = query_vectors(self._encoder, source_searches, options.mix)
-        words = [search.ask(max(self._pool, search.request.k)) for search in source_searches]
-        meanings = [replace(query, vector=vector) for query, vector in zip(words, vectors, strict=True)]
-        lexical = find(self._store.lexical, source_searches, words)
-        nearest = find(self._store.nearest, source_searches, meanings)
-        fused = [self._fuse(*candidates) for candidates in zip(source_searches, lexical, nearest, strict=True)]
+    def _candidates(self, source_searches: Sequence[SourceSearch], vectors: FloatArray) -> list[list[Candidate]]:
+        lexical = find(self._store.lexical, source_searches, self._queries(source_searches))
+        nearest = self._nearest(source_searches, vectors)
+        fused = [self._fuse(*answers) for answers in zip(source_searches, lexical, nearest, strict=True)]
         self._complete(source_searches, fused, vectors)
-        lost = losses(self._encoder, self._store.nearest, source_searches, options.said, pool=self._pool)
-        fused = [[penalised(each, less) for each in candidates] for candidates, less in zip(fused, lost, strict=True)]
-        return merged(
-            requests,
-            [
-                (search, self._rank(options, search, candidates))
-                for search, candidates in zip(source_searches, fused, strict=True)
-            ],
-        )
+        return fused
 
     def _fuse(self, search: SourceSearch, lexical: Sequence[Hit], nearest: Sequence[Hit]) -> list[Candidate]:
         passages = {hit.passage.id: hit.passage for hit in (*lexical, *nearest)}
@@ -126,8 +109,6 @@ class HybridRetriever:
                 fused[row][i] = replace(fused[row][i], cosine=float(vector @ vectors[row]))
 
     def _rank(self, options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]) -> list[Evidence]:
-        if not candidates:
-            return []
         if options.head is not None:
             nearest = sorted(candidates, key=lambda candidate: -(candidate.cosine or 0.0))
             evidence = calibrated(options, search, nearest if self._order == "relevance" else candidates)

@@ -7,7 +7,6 @@ alone and together with the facts that bear on it.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
 from dragoman.retriever.told import TOLD, told_facts
+from dragoman.text import lazy_re as re
 from dragoman.text.form import form
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind

@@ -7,11 +7,11 @@ rest on any sentence before it: "Son Sam, 9." - "May he use the big slide?".
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Evidence, Passage, SourceName
 from dragoman.decision.numerals import normalise
+from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import form
 from dragoman.text.language import language

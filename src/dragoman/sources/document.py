@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal, TypeAlias, TypeVar
 
 from dragoman.sources.allowance import Allowance
+from dragoman.text import lazy_re as re
 from dragoman.text.language import CJK
 
 Kind: TypeAlias = Literal["text", "line", "code", "record"]

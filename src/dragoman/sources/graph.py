@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from dragoman.core.errors import PlanError, SourceError
 from dragoman.core.values import NULL_PLAN, Plan, Source, SourceName
+from dragoman.text import lazy_re as re
 
 _NAME = re.compile(r"\w(?:[\w .-]*\w)?")
 

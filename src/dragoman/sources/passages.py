@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from itertools import pairwise
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
 from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section, short
+from dragoman.text import lazy_re as re
 from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from dragoman.core.values import Passage, Scope, Source
 from dragoman.sources.files import leads_out, load
 from dragoman.sources.formats.encoding import decode
 from dragoman.sources.formats.markdown import front_matter
+from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, Store

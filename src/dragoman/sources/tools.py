@@ -5,7 +5,6 @@ The answer of a tool is untrusted text: cleaned, cut to a limit, and used as evi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from dragoman.sources.document import Document, Section, clean
 from dragoman.sources.formats.text import paragraph
 from dragoman.sources.passages import cut
 from dragoman.sources.session import Session, ToolAddress, short
+from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult

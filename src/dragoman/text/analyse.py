@@ -6,12 +6,12 @@ bigrams, cut at function words so that the particles of a question do not drown 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.errors import UnknownNameError
+from dragoman.text import lazy_re as re
 from dragoman.text.cutting import jieba_module
 
 if TYPE_CHECKING:

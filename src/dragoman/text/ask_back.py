@@ -6,11 +6,11 @@ years old.", and the turn answers the first question again, now with that fact.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import numbers
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.sentences import sentences

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
+
+from dragoman.text import lazy_re as re
 
 _UNITS = {
     word: value

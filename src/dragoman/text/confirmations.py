@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dragoman.text import lazy_re as re
 
 _EDGES = " \t\n.,!~…。，！～"
 _YES = r"(?:yes|yeah|yep|yup|ok(?:ay)?|sure|confirm(?:ed)?|i confirm|go ahead|i am sure|i'm sure)"

@@ -7,12 +7,12 @@ space    whatever stands between white space
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
 from dragoman.core.errors import MissingExtraError
+from dragoman.text import lazy_re as re
 
 Cut: TypeAlias = Literal["jieba", "words", "space"]
 _WORDS = re.compile(r"\w+|[^\w\s]")

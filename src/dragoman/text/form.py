@@ -5,11 +5,11 @@ Gate, planner, reader and memory read the same form, so that they agree on what 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request, means_everything
 from dragoman.text.patterns import tables

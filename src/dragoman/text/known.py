@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dragoman.text import lazy_re as re
 
 _EVERYTHING = re.compile(
     r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|\bknow of me\b"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, TypeAlias
+
+from dragoman.text import lazy_re as re
 
 Language: TypeAlias = Literal["en", "zh"]
 

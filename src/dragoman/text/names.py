@@ -7,13 +7,13 @@ the beginning of one that stands for the whole.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from dragoman.core.caches import keeps_texts
+from dragoman.text import lazy_re as re
 
 _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile(r"['’]")

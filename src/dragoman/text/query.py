@@ -7,10 +7,10 @@ before it (resolved in its turn), and the names that the last reply brought up.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from dragoman.core.values import Context, Turn
+from dragoman.text import lazy_re as re
 from dragoman.text.analyse import ZH_ALONE
 from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import SOCIAL, form, mirrored, unwrapped

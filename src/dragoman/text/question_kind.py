@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
 from dragoman.text.expect import wants
 from dragoman.text.form import form, unwrapped
 from dragoman.text.language import language

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from typing import TypeAlias
+
+from dragoman.text import lazy_re as re
 
 Span: TypeAlias = tuple[int, int]
 

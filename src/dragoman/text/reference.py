@@ -6,9 +6,9 @@ piece of an earlier question ("and on Sundays?"), None where it can be understoo
 
 from __future__ import annotations
 
-import re
 from typing import Literal, TypeAlias
 
+from dragoman.text import lazy_re as re
 from dragoman.text.analyse import STOP_WORDS, ZH_ALONE, ZH_STOP, uncontracted
 
 Leaning: TypeAlias = Literal["refers", "fragment"] | None

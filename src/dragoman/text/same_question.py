@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 
 from dragoman.core.values import Context
+from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import Resumed
 from dragoman.text.form import form
 from dragoman.text.language import language

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from dragoman.text import lazy_re as re
 
 _FORMS = {
     "i": "you",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from dragoman.text import lazy_re as re
 from dragoman.text.language import CJK, is_cjk
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
 from dragoman.text.patterns import words
 from dragoman.text.typos import untyped
 

@@ -9,11 +9,11 @@ words is in the order of how common they are.
 from __future__ import annotations
 
 import gzip
-import re
 from functools import cache
 from importlib.resources import files
 
 from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
 
 _WORD = re.compile(r"(?<![\w'’@./-])[a-z]{5,18}(?![\w'’@/-]|\.\w)")
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")

@@ -13,7 +13,7 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Reply, Trace
 from dragoman.core.values import NULL_PLAN, Context, Passage, Source, Turn, Verdict
-from dragoman.evaluate.judging.answers import Item, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
+from dragoman.evaluate.judging.answers import SheetItem, markdown, read_key, read_sheet, read_sheets, to_json, verdicts
 from dragoman.evaluate.judging.sheets import (
     COLUMNS,
     Grounding,
@@ -186,7 +186,7 @@ def test_a_whole_round_gives_means_and_agreement(tmp_path):
 
 
 def test_two_annotators_are_compared_by_cohens_kappa():
-    key = {"r1": Item("a", "t", frozenset(["coherence"])), "r2": Item("a", "u", frozenset(["coherence"]))}
+    key = {"r1": SheetItem("a", "t", frozenset(["coherence"])), "r2": SheetItem("a", "u", frozenset(["coherence"]))}
     told = {
         "one": {"r1": {"coherence": 1}, "r2": {"coherence": 5}},
         "two": {"r1": {"coherence": 1}, "r2": {"coherence": 5}},
@@ -197,8 +197,8 @@ def test_two_annotators_are_compared_by_cohens_kappa():
 
 
 KEY = {
-    "r1": Item("a", "t1", frozenset(["coherence", "persona", "knowledge"])),
-    "r2": Item("a", "t2", frozenset(["coherence", "persona"])),
+    "r1": SheetItem("a", "t1", frozenset(["coherence", "persona", "knowledge"])),
+    "r2": SheetItem("a", "t2", frozenset(["coherence", "persona"])),
 }
 
 

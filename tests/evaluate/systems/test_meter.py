@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman.core.errors import ModelError
 from dragoman.core.protocols import Encoder, LanguageModel
 from dragoman.core.values import Draft, Prompt, Usage
-from dragoman.evaluate.systems.meter import Meter, Metered, MeteredEncoder, MeterReading, split
+from dragoman.evaluate.systems.meter import CallMeter, Metered, MeteredEncoder, MeterReading, split
 from dragoman.models.scripted import ScriptedEncoder, ScriptedModel
 from dragoman.testing import EncoderConformance, LanguageModelConformance
 
@@ -61,7 +61,7 @@ def test_replies_are_those_of_the_model():
 
 
 def test_texts_of_the_encoder_are_counted_in_the_same_meter():
-    meter = Meter()
+    meter = CallMeter()
     encoder, model = MeteredEncoder(ScriptedEncoder(), meter), Metered(ScriptedModel(default="x"), meter)
     encoder.encode(["a", "b", "c"])
     model.generate([PROMPT], max_tokens=1)

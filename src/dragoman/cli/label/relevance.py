@@ -14,6 +14,7 @@ import typer
 from dragoman.cli.label.methods import How, PromptStyle, QueryField, Wanted, method_of, ready, refuse_strange
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Agent, Overridable, Set
+from dragoman.cli.terminal.long_runs import SkipBad
 from dragoman.cli.terminal.progress import progress_bars
 from dragoman.cli.terminal.ray_option import Ray, workers
 
@@ -133,7 +134,7 @@ def relevance(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the earlier content of OUT and start again.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip invalid rows.")] = False,
+    skip_bad: SkipBad = False,
     skip_failed: Annotated[
         bool,
         typer.Option(

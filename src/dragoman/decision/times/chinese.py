@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -37,6 +36,7 @@ from dragoman.decision.times.spans import (
     whole_year,
     year_span,
 )
+from dragoman.text import lazy_re as re
 
 _DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"两": 2, "日": 7, "天": 7}
 _NUMERAL = "[一二两三四五六七八九十]{1,3}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
@@ -12,6 +11,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.times.english_rules import DAY, PART, RULES
 from dragoman.decision.times.grammar import Match, likely_hour, longest_by_rules, range_from
 from dragoman.decision.times.spans import Tense, named_day, whole_year
+from dragoman.text import lazy_re as re
 
 _ORDINALS = dict(
     zip(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime, timedelta
 
 from dragoman.decision.moments import DAY_NAMES, Day
@@ -32,6 +31,7 @@ from dragoman.decision.times.spans import (
     whole_year,
     year_span,
 )
+from dragoman.text import lazy_re as re
 
 _UNIT = r"(?P<unit>minute|min|hour|day|week|fortnight|month|quarter|year|decade)s?"
 _COUNT = r"(?P<count>\d{1,4}|an?|half (?:an?|1))"

@@ -8,13 +8,13 @@ sentence about the future, the nearest otherwise.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 from dragoman.core.clock import zone_of
 from dragoman.decision.times import chinese, english
 from dragoman.decision.times.spans import LocalSpan, Tense
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 LONGEST = 400

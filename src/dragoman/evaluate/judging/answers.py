@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SheetItem:
     """The system behind an id, and the questions asked about its reply."""
 
     system: str
@@ -63,7 +63,7 @@ class Verdicts:
     """System, turn, annotator and what was said."""
 
 
-def read_key(path: Path) -> dict[str, Item]:
+def read_key(path: Path) -> dict[str, SheetItem]:
     """The key of an export."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def read_key(path: Path) -> dict[str, Item]:
 
 
 def read_sheet(
-    path: Path, key: Mapping[str, Item]
+    path: Path, key: Mapping[str, SheetItem]
 ) -> tuple[dict[str, dict[Question, int]], dict[str, str], list[Problem]]:
     """An annotator's answers and comments, and everything wrong with the sheet; changed text does no harm."""
     answers: dict[str, dict[Question, int]] = {}
@@ -140,7 +140,7 @@ def read_sheets(paths: Sequence[Path], key_path: Path) -> Verdicts:
 
 
 def verdicts(
-    everything: Mapping[str, Answers], key: Mapping[str, Item], comments: Sequence[tuple[str, str, str, str]] = ()
+    everything: Mapping[str, Answers], key: Mapping[str, SheetItem], comments: Sequence[tuple[str, str, str, str]] = ()
 ) -> Verdicts:
     """Means a system and agreement a question, from every annotator's answers."""
     systems: dict[str, dict[Question, QuestionMean]] = {}
@@ -214,9 +214,9 @@ def _mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-def _item(entry: Mapping[str, Any]) -> Item:
+def _item(entry: Mapping[str, Any]) -> SheetItem:
     asked: list[Question] = ["coherence", *(question for question in QUESTIONS[1:] if entry[question])]
-    return Item(str(entry["system"]), str(entry["example"]), frozenset(asked))
+    return SheetItem(str(entry["system"]), str(entry["example"]), frozenset(asked))
 
 
 def _answer(cell: str, question: Question, asked: bool) -> tuple[int | None, str]:

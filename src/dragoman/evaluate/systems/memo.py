@@ -19,7 +19,7 @@ from dragoman.core.quick import quick
 from dragoman.core.trace import Note, Refinement, Reply, Trace
 from dragoman.core.values import Context, Draft, Evidence, Plan, ReadTask, Request, Source, Verdict
 from dragoman.evaluate.results import NO_USAGE
-from dragoman.evaluate.systems.meter import Meter, MeterReading, split
+from dragoman.evaluate.systems.meter import CallMeter, MeterReading, split
 
 A = TypeVar("A")
 Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
@@ -28,7 +28,7 @@ Compute: TypeAlias = Callable[[Sequence[int]], Sequence[A]]
 _NOTHING = MeterReading()
 
 
-class BatchMeter(Meter):
+class BatchMeter(CallMeter):
     """A meter that also records single calls, so that the cost of a batch can be assigned to its turns."""
 
     def __init__(self) -> None:

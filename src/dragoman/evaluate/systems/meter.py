@@ -3,7 +3,7 @@
 Gates, planners and critics ask the shared model without reporting it. The runner puts a meter around the model and the
 encoder, reads it before and after a batch, and gives each turn its share:
 
-    meter = Meter()
+    meter = CallMeter()
     model, encoder = Metered(model, meter), MeteredEncoder(encoder, meter)
     before = meter.read()
     replies = agent.run(contexts)
@@ -54,7 +54,7 @@ class MeterReading:
         return Usage(self.prompt_tokens, self.completion_tokens, self.calls)
 
 
-class Meter:
+class CallMeter:
     """A running total that several wrappers and threads add to."""
 
     def __init__(self) -> None:
@@ -73,9 +73,9 @@ class Meter:
 class Metered:
     """A language model with counted calls, one per prompt; other attributes are those of the model."""
 
-    def __init__(self, model: LanguageModel, meter: Meter | None = None) -> None:
+    def __init__(self, model: LanguageModel, meter: CallMeter | None = None) -> None:
         self._model = model
-        self.meter = meter or Meter()
+        self.meter = meter or CallMeter()
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]:
         drafts = self._model.generate(prompts, max_tokens=max_tokens, stop=stop)
@@ -107,9 +107,9 @@ class Metered:
 class MeteredEncoder:
     """An encoder with counted texts; other attributes are those of the encoder."""
 
-    def __init__(self, encoder: Encoder, meter: Meter | None = None) -> None:
+    def __init__(self, encoder: Encoder, meter: CallMeter | None = None) -> None:
         self._encoder = encoder
-        self.meter = meter or Meter()
+        self.meter = meter or CallMeter()
 
     @property
     def dimensions(self) -> int:

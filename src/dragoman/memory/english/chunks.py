@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from dragoman.memory.patterns import VERBS, fragment
 from dragoman.memory.subjects import noun_phrase, text_of
+from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
 RELATIVE = frozenset(("who", "which"))

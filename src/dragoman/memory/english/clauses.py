@@ -7,7 +7,6 @@ what is said of the world) are left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -26,6 +25,7 @@ from dragoman.memory.english.chunks import (
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.roles import fits, singular
 from dragoman.memory.subjects import USER, WE, I, Subject, be, noun_phrase, possession, text_of, within
+from dragoman.text import lazy_re as re
 
 _FIRST_PERSON = frozenset(("am", "have", "do", "are"))
 _COPULAS = frozenset(("is", "are", "has", "have", "was", "were", "will", "can", "does"))

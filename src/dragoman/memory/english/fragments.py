@@ -8,13 +8,13 @@ mean something else: "Have fun" owns nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.memory.english.chunks import is_question
 from dragoman.memory.patterns import REWRITES, Rewrite
 from dragoman.memory.roles import singular
+from dragoman.text import lazy_re as re
 
 _FULL = re.compile(
     r"(?:I|my|we|our|he|she|they|it|you|your|his|her|its|their|the|this|that|these|those|there"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from dragoman.memory.patterns import VERBS
+from dragoman.text import lazy_re as re
 
 _ADVERBS = frozenset(
     "also now currently actually really still just recently both then already usually often always mostly even "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from dragoman.memory.english.predicate import Predicate, predicate
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.roles import is_occupation
 from dragoman.memory.subjects import USER, Subject
+from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
 _AROUND = around({"afterthought": r"(?<!\s)(?:{})$", "instruction": "{}"})

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import re
-
 from dragoman.core.caches import text_cache
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.roles import is_occupation
+from dragoman.text import lazy_re as re
 
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), full)

@@ -7,10 +7,11 @@ vLLM the inner object alone or FastAPI's `{"detail": [{"loc", "msg"}]}`, Ollama 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+
+from dragoman.text import lazy_re as re
 
 _MOST_CHARACTERS = 2000
 _REMEDIES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from dragoman.sources.formats.xml_events import (
     relations,
     skip,
 )
+from dragoman.text import lazy_re as re
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _SKIPPED = frozenset({"Fallback", "del", "moveFrom", "delText", "instrText", "sectPr", "rPr", "fldData"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dragoman.text import lazy_re as re
 
 FREE = 50_000_000
 """Steps that any page may take: some tenths of a second."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from dragoman.core.errors import InputError
 from dragoman.sources.document import Document
 from dragoman.sources.formats.encoding import decode
 from dragoman.sources.formats.markdown import read as read_markdown
+from dragoman.text import lazy_re as re
 
 MOST_OUTPUT = 2_000
 """Most characters of one cell's output."""

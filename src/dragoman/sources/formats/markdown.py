@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, column_names, humanise, row_text, unwrap
 from dragoman.sources.formats.encoding import decode
+from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import re
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise
 from dragoman.sources.formats.text import paragraph
+from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from dragoman.sources.document import Document, DocumentBlock, Section, humanise, unwrap
 from dragoman.sources.formats.encoding import decode
+from dragoman.text import lazy_re as re
 from dragoman.text.language import cjk_count
 
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from dragoman.sources.document import (
 )
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.xml_events import End, Start, events, main_part, relations
+from dragoman.text import lazy_re as re
 
 MOST_ROWS = 200_000
 """Most rows of all sheets; a table beyond this belongs into a database or into several files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dragoman.text import lazy_re as re
 
 EVERYTHING = "everything"
 _STEPS = 8

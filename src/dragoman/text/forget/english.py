@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from dragoman.text import lazy_re as re
 from dragoman.text.spelling import spelt
 
 EVERYTHING = "everything"

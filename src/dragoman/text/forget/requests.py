@@ -7,9 +7,9 @@ deleted by mistake cannot.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from dragoman.text import lazy_re as re
 from dragoman.text.forget import chinese, english
 from dragoman.text.quotations import quoted_spans
 
