@@ -9,6 +9,8 @@ from dragoman.agent.assistant import Kept, UserTurn
 from dragoman.core.values import Receipt, Usage
 from dragoman.models.metering import record, turn_meter
 
+pytestmark = pytest.mark.trust
+
 AGENT = """
 [[sources]]
 name = "MEMORY"

@@ -33,6 +33,7 @@ from dragoman.core.values import (
     Source,
     Turn,
 )
+from dragoman.models.compute_slots import claim
 from dragoman.models.metering import metered, metered_pieces, turn_meter
 from dragoman.text.forgetting import forget_texts
 
@@ -241,6 +242,7 @@ class Assistant:
         self.warm_up()
         hold = self._hold_for(ask)
         context, length = self._context(ask)
+        claim(sum(len(turn.text) for turn in context.turns))
         text = context.last
         learning = self._learning()
         (context,), (note,) = learning.learn([context], [hold])

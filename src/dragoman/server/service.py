@@ -82,7 +82,9 @@ class Service:
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
+        self.turn_queue = TurnQueue(
+            workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair, slots=self.threads.slots
+        )
         self.receiving = FairShare(_RECEIVING)
         self._locks = KeyedLocks()
         self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
@@ -136,7 +138,7 @@ class Service:
             if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
                 return submit(partial(work, is_counted=False))
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
-            wish = await self.threads.parse(partial(asks_to_forget, ask.text), caller.whose)
+            wish = await self.threads.parse(asks_to_forget, ask.text, caller.whose)
             if not ask.control.writes_memory:
                 wish = "nothing"
             deletes = wish == "something" or (
