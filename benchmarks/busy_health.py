@@ -2,11 +2,12 @@
 
     python benchmarks/busy_health.py               a minute, nine clients of one key
     python benchmarks/busy_health.py --seconds 20  less
-    nice -n -5 python benchmarks/busy_health.py    on a machine that others use too (needs the right to; where the kernel
-                                                   groups processes by session, also write to /proc/self/autogroup)
+    nice -n -5 python benchmarks/busy_health.py    on a machine that others use too (needs the right to)
 
-The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts, and uploads that unpack, nest
-or parse slowly. The idle server is a process of its own: its waits are due to the machine and to this client.
+Where the kernel groups processes by session, a session counts by /proc/self/autogroup, which can be written to.
+The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts,
+and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits are due to the machine
+and to this client.
 """
 
 from __future__ import annotations
