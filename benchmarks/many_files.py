@@ -3,10 +3,10 @@
     python benchmarks/many_files.py                       10,000 and 20,000 files
     python benchmarks/many_files.py --files 50000 100000  more
 
-Each file has one short passage; vectors are counts of words, so that the encoder costs next to nothing. Memory is the
-process's own (Linux), while files are read and while the index is built; the database is mapped besides, 256 MiB at most.
-The last line is what a million files would take by the slope between the first and the last number of files: computed,
-not measured.
+Each file has one short passage; vectors are counts of words, so that the encoder costs next to nothing. Memory is that
+of the process alone (Linux), while files are read and while the index is built; up to 256 MiB of the database are
+mapped besides. The last line is what a million files would take by the slope between the first and the last number of
+files: computed, not measured.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dragoman.text import patterns as text_patterns
 from dragoman.text.forget.requests import MOST_CHARACTERS
 from dragoman.text.patterns import Lazy
 
-from ..agent_files import REMEMBERING
+from ...agent_files import REMEMBERING
 
 ROOT = Path(dragoman.__file__).parent
 FULL = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
