@@ -297,6 +297,7 @@ def test_stop_at_any_write_then_any_edit_ends_in_the_state_of_the_files(
     assert rows(store) == rows(fresh)
 
 
+@pytest.mark.trust
 def test_files_that_fit_into_a_batch_are_written_by_one_transaction(tmp_path, folder, make_encoder):
     store = SwitchingStore()
     fill(folder, **{f"f{i}": f"text {i}" for i in range(200)})
@@ -313,6 +314,7 @@ def test_a_file_longer_than_a_batch_is_written_batch_by_batch(tmp_path, folder, 
     assert store.writes == ["keep", "put", "put", "put", "keep"]
 
 
+@pytest.mark.trust
 def test_the_memory_of_a_folder_is_the_names_in_it(tmp_path):
     """A value for each file would be ten times as much."""
     import tracemalloc

@@ -287,8 +287,8 @@ class Service:
 
     @property
     def is_left_undone(self) -> bool:
-        """Whether something still runs after `close`, such as a slow ingestion."""
-        return self.threads.is_busy
+        """Whether something still runs after `close`: a slow ingestion, or a model in a turn that was given up."""
+        return self.threads.is_busy or self.turn_queue.is_busy
 
     async def close(self) -> None:
         """Finish the turns, then close the agents. A running ingestion gets a moment, then is abandoned."""

@@ -179,6 +179,11 @@ class TurnQueue:
         """Running and waiting turns."""
         return tuple(self._live)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a worker is still in a turn, be it one that was given up: one call of a model is not interrupted."""
+        return self._pool.is_busy
+
     def check(self, whose: Hashable = None) -> None:
         """Raise an error if the queue is full or the caller's share is used up."""
         if self._closing:
