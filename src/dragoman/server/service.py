@@ -159,7 +159,8 @@ class Service:
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
-            await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
+            # In a thread, however near the ledger is: it writes, and may wait for other writers.
+            await self.threads.query(partial(self.ledger.admit, caller.key, caller.limits, time.time()))
 
     # Everything else
 
