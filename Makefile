@@ -58,7 +58,7 @@ SECONDS_EACH ?= 60
 fuzz: $(VENV)/.fuzz
 	@mkdir -p dist/fuzz
 	@for name in formats agents experiments recipes conversations grammar records labelled http; do \
-		echo "== $$name"; $(BIN)/python -m tests.trust.fuzzing $$name -max_total_time=$(SECONDS_EACH) -timeout=30 \
+		echo "== $$name"; $(BIN)/python -m tests.trust.attacks.fuzzing $$name -max_total_time=$(SECONDS_EACH) -timeout=30 \
 		-max_len=8192 -artifact_prefix=dist/fuzz/ >dist/fuzz/$$name.log 2>&1 || { tail -60 dist/fuzz/$$name.log; exit 1; }; \
 		grep -E 'DONE|^Done' dist/fuzz/$$name.log; done
 
@@ -167,7 +167,7 @@ $(VENV)/.chromium: | $(VENV)/.dev
 		echo "It could not be installed: install Chromium by hand, or name it in CHROMIUM." >&2; exit 1; }
 	@touch $@
 
-# The tracer of tests/trust/test_outbound.py, which is skipped where it cannot be installed.
+# The tracer of tests/trust/privacy/test_outbound.py, which is skipped where it cannot be installed.
 $(VENV)/.strace: | $(VENV)/.dev
 	@command -v strace >/dev/null || { echo "Installing strace for the tests of outbound traffic" >&2; \
 		$$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y -qq strace >&2 </dev/null || \

@@ -165,6 +165,24 @@ def test_a_cluster_that_fits_is_used_and_left(ray, port, address):
     assert ray.closed == 1
 
 
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    ("address", "mode", "is_told"),
+    [
+        ("10.0.0.1:6379", "", True),
+        ("ray://10.0.0.1:10001", "", True),
+        ("10.0.0.1:6379", "token", False),
+        ("127.0.0.1:6379", "", False),
+    ],
+)
+def test_a_cluster_that_asks_for_no_token_is_said_to_be_open(ray, port, monkeypatch, caplog, address, mode, is_told):
+    port(SETTINGS)
+    if mode:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    with caplog.at_level("WARNING", "dragoman.cluster"), connect.ray_workers(address):
+        assert ("asks nobody for a token" in caplog.text) == is_told
+
+
 def test_local_is_a_cluster_of_its_own_with_all_cores(ray, monkeypatch):
     monkeypatch.setenv("DRAGOMAN_CORES", "3")
     tokens = []

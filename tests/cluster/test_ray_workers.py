@@ -148,6 +148,21 @@ def _missing(*given):
     raise ModuleNotFoundError("No module named 'dragoman.cluster.node'")
 
 
+@pytest.mark.trust
+@pytest.mark.parametrize("answer", [None, "pieces", ["pieces"], {"pieces": [1], "failed": None}])
+def test_an_answer_that_is_no_result_is_refused_in_words(fake, toys, answer):
+    """Of a node on which another job has replaced what we run."""
+    ray, workers = fake()
+    remote = ray.remote
+    ray.remote = lambda **options: lambda what: remote(**options)(partial(_foreign, answer))
+    with pytest.raises(WorkersError, match=r"'number 0' with something that is no result.*Nothing of it was used"):
+        list(workers.map(ShardJob("squares", toys.squares), shards(2)))
+
+
+def _foreign(answer, *given):
+    return answer
+
+
 def test_a_node_of_another_build_does_nothing(fake, toys, monkeypatch):
     _, workers = fake()
     other = {**build.build(), "Dragoman": "9.9"}

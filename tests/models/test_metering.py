@@ -6,10 +6,10 @@ from dragoman.core.values import Usage
 from dragoman.models.metering import metered, metered_pieces, record, turn_meter
 
 
-def test_nested_meters_all_count_and_the_innermost_turn_is_found():
+def test_nested_meters_all_count_and_the_outermost_turn_is_found():
     with metered(turns=2) as turn:
         record(Usage(10, 1, 1), 0.5)
-        with metered() as part:
+        with metered(turns=1) as part:
             record(Usage(5, 1, 1))
             assert turn_meter() is turn
     record(Usage(100, 1, 1))

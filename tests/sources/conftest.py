@@ -2,6 +2,7 @@
 
 import hashlib
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ class CountingEncoder:
 
 
 class CountingStore(InMemoryStore):
-    """Counts the calls that write, and can fail at any of them."""
+    """Counts the calls that write, and can fail at any of them. It offers no transaction over several of them."""
+
+    switch = None
 
     def __init__(self):
         super().__init__()
@@ -55,6 +58,25 @@ class CountingStore(InMemoryStore):
         super().keep(scope, key, value)
 
 
+class SwitchingStore(CountingStore):
+    """Writes passages, deletions and notes of a file in one call, as databases do."""
+
+    def switch(self, scope, passages, vectors=None, *, remove=(), notes=None):
+        self._write_call("switch")
+        return InMemoryStore.switch(_Uncounted(self), scope, passages, vectors, remove=remove, notes=notes)
+
+
+class _Uncounted:
+    """The writes of a store within a transaction, which are not counted one by one."""
+
+    def __init__(self, store):
+        self._store = store
+        self._lock = store._lock
+
+    def __getattr__(self, name):
+        return partial(getattr(InMemoryStore, name), self._store)
+
+
 @pytest.fixture
 def encoder():
     return CountingEncoder()
@@ -65,9 +87,9 @@ def store():
     return CountingStore()
 
 
-@pytest.fixture
-def make_store():
-    return CountingStore
+@pytest.fixture(params=[CountingStore, SwitchingStore], ids=["by steps", "by transactions"])
+def make_store(request):
+    return request.param
 
 
 @pytest.fixture

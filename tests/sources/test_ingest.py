@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from dragoman.core.errors import InputError, StoreFullError
 from dragoman.core.values import Passage, Query, Scope, Source
 from dragoman.sources import files
+from dragoman.sources.files import SourceFile, find
 from dragoman.sources.ingest import IngestReport, ingest
+
+from .conftest import SwitchingStore
 
 DOCS = Source("DOCS")
 NOTES = Source("NOTES", private=True)
@@ -292,6 +295,49 @@ def test_stop_at_any_write_then_any_edit_ends_in_the_state_of_the_files(
     fresh = make_store()
     run(fresh)
     assert rows(store) == rows(fresh)
+
+
+@pytest.mark.trust
+def test_files_that_fit_into_a_batch_are_written_by_one_transaction(tmp_path, folder, make_encoder):
+    store = SwitchingStore()
+    fill(folder, **{f"f{i}": f"text {i}" for i in range(200)})
+    ingest(store, make_encoder(), DOCS, [folder], scope=ANA, base=tmp_path)
+    assert store.writes == ["switch"] * 4  # of 64 files and the rest
+    assert len(rows(store)) == 200
+
+
+def test_a_file_longer_than_a_batch_is_written_batch_by_batch(tmp_path, folder, make_encoder):
+    """So that it is never in memory whole, with its vectors."""
+    store = SwitchingStore()
+    fill(folder, long="\n".join(f"## H{i}\ntext {i}" for i in range(150)))
+    ingest(store, make_encoder(), DOCS, [folder], scope=ANA, base=tmp_path)
+    assert store.writes == ["keep", "put", "put", "put", "keep"]
+
+
+@pytest.mark.trust
+def test_the_memory_of_a_folder_is_the_names_in_it(tmp_path):
+    """A value for each file would be ten times as much."""
+    import tracemalloc
+
+    count = 2000
+    for i in range(count):
+        (tmp_path / f"a file of a folder {i:06}.txt").touch()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    found = find([tmp_path], base=tmp_path).files
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert len(found) == count == len({file.origin for file in found})
+    assert held < 60 * count, held / count
+
+
+def test_paths_that_overlap_name_a_file_once(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a.txt").write_text("a")
+    (tmp_path / "b.txt").write_text("b")
+    found = find([tmp_path, tmp_path / "inner", tmp_path / "b.txt"], base=tmp_path).files
+    assert [file.origin for file in found] == ["b.txt", "inner/a.txt"]
+    assert SourceFile(tmp_path / "b.txt", "b.txt") in found
 
 
 def test_ledger_is_written_after_the_passages(folder, take, store):

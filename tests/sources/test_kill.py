@@ -35,9 +35,13 @@ class Acknowledging(SqliteStore):
         written = super().put(scope, passages, vectors)
         print(*(passage.id for passage in passages), flush=True)
         return written
+    def switch(self, scope, passages, vectors=None, **rest):
+        removed = super().switch(scope, passages, vectors, **rest)
+        print(*(passage.id for passage in passages), flush=True)
+        return removed
 
 store = Acknowledging(path=base / "store.db", analyse=str.split)
-report = ingest(store, Encoder(), Source("DOCS"), [base / "docs"], scope=Scope(), base=base, batch=4)
+report = ingest(store, Encoder(), Source("DOCS"), [base / "docs"], scope=Scope(), base=base, batch=int(sys.argv[2]))
 store.close()
 print("done", report.files, flush=True)
 """
@@ -55,7 +59,8 @@ def stored(base):
 
 
 @pytest.mark.slow
-def test_kill_at_any_moment_loses_nothing_acknowledged_and_the_next_run_finishes(tmp_path):
+@pytest.mark.parametrize("batch", [4, 16], ids=["files longer than a batch", "several files in a batch"])
+def test_kill_at_any_moment_loses_nothing_acknowledged_and_the_next_run_finishes(tmp_path, batch):
     docs = tmp_path / "docs"
     docs.mkdir()
     for i in range(60):
@@ -64,7 +69,10 @@ def test_kill_at_any_moment_loses_nothing_acknowledged_and_the_next_run_finishes
     acknowledged, kills, finished = set(), 0, False
     for _ in range(12):
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            [sys.executable, "-c", PROGRAM, str(tmp_path), str(batch)],
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         )
         first = process.stdout.readline()
         if kills < 8:

@@ -19,6 +19,8 @@ from dragoman.sources.ingest import ingest
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.upload_folders import source_folder
 
+from .conftest import SwitchingStore
+
 DOCS, NOTES = Source("DOCS"), Source("NOTES", private=True)
 ANA = Scope("t", "ana")
 AGENT = """
@@ -66,6 +68,11 @@ class Place:
 
     def _ingest(self, paths, base, **options):
         return ingest(self._store, self._encoder, DOCS, paths, scope=ANA, base=base, **options)
+
+
+@pytest.fixture
+def store():
+    return SwitchingStore()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.learning import TurnLearning, latest
 from dragoman.agent.private_dialogues import PrivateDialogues
-from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns
+from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns, with_usage
 from dragoman.agent.warm import WarmUp
 from dragoman.core.caches import clear_caches
 from dragoman.core.clock import stamp
@@ -33,6 +33,8 @@ from dragoman.core.values import (
     Source,
     Turn,
 )
+from dragoman.models.compute_slots import claim
+from dragoman.models.metering import metered, metered_pieces, turn_meter
 from dragoman.text.forgetting import forget_texts
 
 if TYPE_CHECKING:
@@ -198,9 +200,12 @@ class Assistant:
         holds = [self._hold_for(ask) for ask in asks]
         contexts = [self._context(ask)[0] for ask in asks]
         learning = self._learning()
-        learned, notes = learning.learn(contexts, holds)
-        learned = [learning.recollected(context) for context in learned]
-        replies = self.agent.run(learned)
+        with metered(turns=len(asks)) as meter:
+            learned, notes = learning.learn(contexts, holds)
+            learned = [learning.recollected(context) for context in learned]
+            replies = self.agent.run(learned)
+        if len(asks) == 1:  # of several turns nobody knows which one a call of memory or gate was for
+            replies = [with_usage(reply, meter) for reply in replies]
         texts = [context.last for context in contexts]
         kept = zip(learned, texts, replies, notes, asks, strict=True)
         finished: list[Reply] = []
@@ -231,9 +236,13 @@ class Assistant:
 
     def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
         """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
+        return metered_pieces(self._exchange(ask))
+
+    def _exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
         self.warm_up()
         hold = self._hold_for(ask)
         context, length = self._context(ask)
+        claim(sum(len(turn.text) for turn in context.turns))
         text = context.last
         learning = self._learning()
         (context,), (note,) = learning.learn([context], [hold])
@@ -244,8 +253,10 @@ class Assistant:
             if not isinstance(piece, Reply):
                 yield piece
                 continue
+            meter = turn_meter()
+            whole = piece if meter is None else with_usage(piece, meter)
             with hold:
-                reply = self._keep(context, text, piece, note, ask)
+                reply = self._keep(context, text, whole, note, ask)
             if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
                 yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
             else:

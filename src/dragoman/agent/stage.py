@@ -11,6 +11,7 @@ from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note, Reply, Retrieval, Role, Trace
 from dragoman.core.values import NULL_PLAN, Context, Draft, Evidence, Plan, ReadTask, Source, SourceName, Verdict
+from dragoman.models.compute_slots import resume
 
 if TYPE_CHECKING:
     from typing import Self
@@ -97,6 +98,7 @@ class Stage:
 
     def __enter__(self) -> Self:
         check_cancelled()
+        resume()
         self.started = perf_counter()
         return self
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from dragoman.core.clock import stamp
 from dragoman.core.errors import InputError
-from dragoman.core.trace import Reply
-from dragoman.core.values import Turn
+from dragoman.core.trace import Note, Reply, Trace
+from dragoman.core.values import Draft, Turn, Usage
+from dragoman.models.metering import Meter
 
 MOST_CHARACTERS = 32_000
 WITHHELD = "[forgotten]"
@@ -42,3 +44,25 @@ def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
         if getattr(note.value, "forgotten", ()):
             return None
     return asked, Turn("agent", reply.text, stamp())
+
+
+def with_usage(reply: Reply, meter: Meter) -> Reply:
+    """The reply of a turn with every call that the meter of the turn has seen.
+
+    Only readers and refiners report their calls in the trace. Those of memory, gate and planner, and of a question
+    that was answered on trial, are added to the last draft.
+    """
+    notes = list(reply.trace)
+    place = next((place for place in reversed(range(len(notes))) if isinstance(notes[place].value, Draft)), None)
+    unreported = meter.usage.above(reply.trace.usage)
+    if place is None or unreported == Usage():
+        return reply
+    draft = notes[place].value
+    assert isinstance(draft, Draft)
+    measures = dict(draft.notes)
+    if meter.price is not None:
+        measures["price"] = float(measures.get("price", 0.0)) + max(0.0, meter.price - (reply.trace.price or 0.0))
+    whole = replace(draft, usage=draft.usage + unreported, notes=measures)
+    old = notes[place]
+    notes[place] = Note(old.role, old.component, old.seconds, whole)
+    return replace(reply, trace=Trace(tuple(notes)))

@@ -201,10 +201,14 @@ def _allow_models(service: Service, names: Sequence[str]) -> None:
 
 def _leave(service: Service) -> None:
     """Print how the server ended."""
-    _say("Stopped; every turn that was taken in is done.")
-    if service.is_left_undone:
+    if service.turn_queue.is_busy:
+        _say("Stopped; a turn that took longer than --grace was given up, and its reply is not kept.")
+    else:
+        _say("Stopped; every turn that was taken in is done.")
+    if service.threads.is_busy:
         _say("A file was still being read; upload it again.")
-        os._exit(0)  # the thread that reads it would keep the process for as long as it takes
+    if service.is_left_undone:
+        os._exit(0)  # the thread that is busy would keep the process for as long as it takes
 
 
 def _has_keys(ledger: UsageLedger, place: str | None) -> bool:

@@ -16,6 +16,7 @@ from dragoman.cluster.ray_workers import RayWorkers
 from dragoman.core.cores import cores
 from dragoman.core.errors import ConfigError, DragomanError, MissingExtraError, WorkersError
 
+log = logging.getLogger("dragoman.cluster")
 LOCAL, CLIENT = "local", "ray://"
 _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -44,6 +45,12 @@ def ray_workers(address: str) -> Iterator[RayWorkers]:
     with _own_token() if address == LOCAL else nullcontext():
         _connect(ray, address)
         try:
+            if place is not None and not _asks_for_token(place[0]):
+                log.warning(
+                    "The cluster at %s asks nobody for a token: whoever reaches its ports can run code on it, and here "
+                    "through what it answers. Start it with RAY_AUTH_MODE=token (docs/howto/ray.md).",
+                    address,
+                )
             _refuse_unlike(ray)
             yield RayWorkers(ray)
         finally:
@@ -62,6 +69,11 @@ def _own_token() -> Iterator[None]:
     finally:
         for name in (_AUTH_MODE, _AUTH_TOKENS[0]):
             os.environ.pop(name, None)
+
+
+def _asks_for_token(host: str) -> bool:
+    """Whether a cluster that let us in asked for a token, or can be reached by this machine alone."""
+    return os.environ.get(_AUTH_MODE) == "token" or host in ("localhost", "127.0.0.1", "::1")
 
 
 def _place(address: str) -> tuple[str, int] | None:

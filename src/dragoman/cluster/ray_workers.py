@@ -69,11 +69,17 @@ class RayWorkers:
             hear()
             if ready:
                 try:
-                    done: ShardResult = ray.get(result)
+                    done = ray.get(result)
                 except ray.exceptions.RayTaskError as error:
                     raise _unlike(error) from error
                 except ray.exceptions.RayError as error:
                     raise _died(error, shard) from error
+                if not isinstance(done, ShardResult):
+                    raise WorkersError(
+                        f"A node answered the shard '{shard.name}' with something that is no result of Dragoman's.",
+                        remedy="Nothing of it was used. Find out who else can run code on the cluster.",
+                        shard=shard.name,
+                    )
                 return done
             self._refuse_empty()
 

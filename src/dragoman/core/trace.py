@@ -97,7 +97,7 @@ class Trace:
 
     @property
     def usage(self) -> Usage:
-        """Calls and tokens of the reader and the refiner, judgements included."""
+        """Calls and tokens of the reader and the refiner, judgements included; an `Assistant` adds all others."""
         return sum((draft.usage for draft in self._drafts()), Usage())
 
     @property

@@ -335,6 +335,16 @@ class Usage:
             self.reasoning_tokens + other.reasoning_tokens,
         )
 
+    def above(self, other: Usage) -> Usage:
+        """What this has more than another; nothing where it has less."""
+        return Usage(
+            max(0, self.prompt_tokens - other.prompt_tokens),
+            max(0, self.completion_tokens - other.completion_tokens),
+            max(0, self.calls - other.calls),
+            max(0, self.cached_tokens - other.cached_tokens),
+            max(0, self.reasoning_tokens - other.reasoning_tokens),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:

@@ -1,18 +1,18 @@
 """Meters of what models are asked: calls, tokens and prices of everything that runs inside a `metered()` block.
 
 A meter follows the calling thread (a context variable); models that answer in worker threads pass the context on.
-`LanguageModel.choose` returns probabilities only, so its tokens are known here and nowhere else.
+Models record every call, since `LanguageModel.choose` returns probabilities only and a draft may be thrown away.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
-from dragoman.core.values import Usage
+from dragoman.core.values import Draft, Usage
 
 T = TypeVar("T")
 _METERS: ContextVar[tuple[Meter, ...]] = ContextVar("dragoman_meters", default=())
@@ -21,7 +21,7 @@ _METERS: ContextVar[tuple[Meter, ...]] = ContextVar("dragoman_meters", default=(
 class Meter:
     """The sum of calls, tokens and prices of a block; `turns` says for how many turns the block works.
 
-    A model compares its budget for a turn with the innermost meter that has `turns`.
+    A model compares its budget for a turn with the outermost meter that has `turns`.
     """
 
     def __init__(self, *, turns: int = 0) -> None:
@@ -58,14 +58,21 @@ def metered(*, turns: int = 0) -> Iterator[Meter]:
 
 
 def turn_meter() -> Meter | None:
-    """The innermost meter of whole turns, if any."""
-    return next((meter for meter in reversed(_METERS.get()) if meter.turns), None)
+    """The outermost meter of whole turns, if any: an agent that is asked twice within a turn answers one turn."""
+    return next((meter for meter in _METERS.get() if meter.turns), None)
 
 
 def record(usage: Usage, price: float | None = None) -> None:
     """Add a call to every open meter."""
     for meter in _METERS.get():
         meter.add(usage, price)
+
+
+def recorded(drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """The drafts, their usage added to every open meter."""
+    for draft in drafts:
+        record(draft.usage)
+    return drafts
 
 
 def metered_pieces(pieces: Iterator[T]) -> Generator[T, None, None]:

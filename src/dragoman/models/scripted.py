@@ -13,7 +13,7 @@ from dragoman.core.errors import ConfigError, ModelError
 from dragoman.core.registry import encoders, models
 from dragoman.core.values import Draft, Prompt, Usage
 from dragoman.models.choice import check_options, normalise
-from dragoman.models.metering import record
+from dragoman.models.metering import record, recorded
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -67,10 +67,10 @@ class ScriptedModel:
         """Nothing to load."""
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int, stop: Sequence[str] = ()) -> Sequence[Draft]:
-        return [self._answer(prompt, max_tokens, stop) for prompt in prompts]
+        return recorded([self._answer(prompt, max_tokens, stop) for prompt in prompts])
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
-        draft = self._answer(prompt, max_tokens, stop)
+        (draft,) = recorded([self._answer(prompt, max_tokens, stop)])
         yield from _PIECE.findall(draft.text)
         yield draft
 

@@ -82,7 +82,9 @@ class Service:
         self.observers = list(observers)
         self.watchers: list[Callable[[Hosted, CallerTurn], Watch]] = []
         s = self.settings
-        self.turn_queue = TurnQueue(workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair)
+        self.turn_queue = TurnQueue(
+            workers=s.workers, queue=s.queue, turn_seconds=s.turn_seconds, fair=fair, slots=self.threads.slots
+        )
         self.receiving = FairShare(_RECEIVING)
         self._locks = KeyedLocks()
         self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
@@ -136,7 +138,7 @@ class Service:
             if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
                 return submit(partial(work, is_counted=False))
             # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
-            wish = await self.threads.parse(partial(asks_to_forget, ask.text), caller.whose)
+            wish = await self.threads.parse(asks_to_forget, ask.text, caller.whose)
             if not ask.control.writes_memory:
                 wish = "nothing"
             deletes = wish == "something" or (
@@ -157,7 +159,8 @@ class Service:
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
-            await self._counted(self.ledger.admit, caller.key, caller.limits, time.time())
+            # In a thread, however near the ledger is: it writes, and may wait for other writers.
+            await self.threads.query(partial(self.ledger.admit, caller.key, caller.limits, time.time()))
 
     # Everything else
 
@@ -285,8 +288,8 @@ class Service:
 
     @property
     def is_left_undone(self) -> bool:
-        """Whether something still runs after `close`, such as a slow ingestion."""
-        return self.threads.is_busy
+        """Whether something still runs after `close`: a slow ingestion, or a model in a turn that was given up."""
+        return self.threads.is_busy or self.turn_queue.is_busy
 
     async def close(self) -> None:
         """Finish the turns, then close the agents. A running ingestion gets a moment, then is abandoned."""

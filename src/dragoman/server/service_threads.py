@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from dragoman.models.compute_slots import ComputeSlots, claim
 from dragoman.server.turns.fair_pool import FairPool
 from dragoman.server.turns.fair_share import FairShare
 
@@ -23,6 +24,7 @@ class ServiceThreads:
     """Runs functions in threads. With `fair`, callers share the threads evenly."""
 
     def __init__(self, *, fair: bool) -> None:
+        self.slots = ComputeSlots()
         self._chores = FairPool(_CHORES, "dragoman-chore", fair=fair)
         self._waiting = FairShare(_WAITING_CHORES)
         self._askers = FairPool(_ASKERS, "dragoman-asker", fair=False)
@@ -47,9 +49,15 @@ class ServiceThreads:
         """Run a short read that a turn waits for."""
         return await self._in(self._askers, function)
 
-    async def parse(self, function: Callable[[], T], whose: str | None) -> T:
+    async def parse(self, function: Callable[[str], T], text: str, whose: str | None) -> T:
         """Parse a user's text, which must not run on the event loop."""
-        return await self._in(self._parsers, function, whose)
+
+        def parse() -> T:
+            with self.slots.sharing(whose):
+                claim(len(text))
+                return function(text)
+
+        return await self._in(self._parsers, parse, whose)
 
     async def ingest(self, function: Callable[[], T], whose: str | None) -> T:
         """Read or delete files; call it inside of `reading.holding`."""

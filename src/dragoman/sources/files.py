@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -69,6 +69,42 @@ class SourceFile:
     origin: str
 
 
+class FileList(Collection[SourceFile]):
+    """Files as the names in their folders, made into values one at a time: a folder may hold a million files."""
+
+    def __init__(self, base: Path | None) -> None:
+        self._base = base
+        self._folders: list[tuple[str, str]] = []
+        self._folder, self._names = "", list[str]()
+        self._count = 0
+
+    def add(self, path: Path) -> None:
+        folder = str(path.parent)
+        if folder != self._folder:
+            self.close_folder()
+            self._folder = folder
+        self._names.append(path.name)
+        self._count += 1
+
+    def close_folder(self) -> None:
+        """Join the names of the last folder; called when all files are added."""
+        if self._names:
+            self._folders.append((self._folder, "/".join(self._names)))  # no name holds a slash
+            self._names = []
+
+    def __iter__(self) -> Iterator[SourceFile]:
+        for folder, names in self._folders:
+            for name in names.split("/"):
+                path = Path(folder, name)
+                yield SourceFile(path, origin_of(path, self._base))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, file: object) -> bool:
+        return any(file == own for own in self)
+
+
 class Listing(NamedTuple):
     """A sitemap that was read to its end, and the pages that it lists."""
 
@@ -80,7 +116,7 @@ class Listing(NamedTuple):
 class FoundFiles:
     """The files under some paths, in sorted order; `roots` are the paths themselves, as origins."""
 
-    files: tuple[SourceFile, ...]
+    files: Collection[SourceFile]
     roots: tuple[str, ...]
     failed: tuple[Failure, ...] = ()
     skipped: tuple[Failure, ...] = ()
@@ -96,21 +132,28 @@ def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links:
     Links inside a folder that lead out of it are skipped unless `follow_links` is set; a path that is itself a link is
     always followed. Origins are relative to `base` (default: the working folder), and absolute outside of it.
     """
-    files: dict[str, SourceFile] = {}
+    files = FileList(base)
+    origins: set[str] = set()
+    places = [Path(path) for path in paths]
     failed: list[Failure] = []
     skipped: list[Failure] = []
     roots = []
-    for path in map(Path, paths):
+    for path in places:
         if not path.exists():
             raise _missing(path)
         roots.append(origin_of(path, base))
         walk = _FolderWalk(path, base, follow_links=follow_links)
         for inner in walk.files():
-            origin = origin_of(inner, base)
-            files.setdefault(origin, SourceFile(inner, origin))
+            if len(places) > 1:  # paths may overlap
+                origin = origin_of(inner, base)
+                if origin in origins:
+                    continue
+                origins.add(origin)
+            files.add(inner)
         failed += walk.failed
         skipped += walk.skipped
-    return FoundFiles(tuple(files.values()), tuple(roots), tuple(failed), tuple(skipped))
+    files.close_folder()
+    return FoundFiles(files, tuple(roots), tuple(failed), tuple(skipped))
 
 
 def leads_out(path: Path, folder: Path) -> bool:
@@ -197,9 +240,10 @@ class _FolderWalk:
             yield self._root
             return
         entered: set[str] = set()
-        pending: list[_Entry] = [_Entry(self._root, is_link=False, is_folder=True)]
+        pending: list[_Entry] = [_Entry(self._root, "", is_link=False, is_folder=True)]
         while pending:
-            path, is_link, is_folder = pending.pop()
+            folder, name, is_link, is_folder = pending.pop()
+            path = folder / name
             if is_link:
                 if leads_out(path, self._root):
                     if not self._follow_links:
@@ -222,16 +266,17 @@ class _FolderWalk:
             self.failed.append(Failure(origin_of(folder, self._base), reason))
             return []
         return [
-            _Entry(folder / entry.name, entry.is_symlink(), _is_folder(entry))
+            _Entry(folder, entry.name, entry.is_symlink(), _is_folder(entry))
             for entry in found
             if not entry.name.startswith(".") and entry.name not in _IGNORED
         ]
 
 
 class _Entry(NamedTuple):
-    """An entry of a folder; asking the folder costs less than asking each file."""
+    """An entry of a folder; asking the folder costs less than asking each file, and a path is made when it is due."""
 
-    path: Path
+    folder: Path
+    name: str
     is_link: bool
     is_folder: bool
 

@@ -160,7 +160,7 @@ def _fetched(
 
 def _joined(first: FoundFiles, second: FoundFiles) -> FoundFiles:
     return FoundFiles(
-        first.files + second.files,
+        (*first.files, *second.files),
         first.roots + second.roots,
         first.failed + second.failed,
         first.skipped + second.skipped,

@@ -107,7 +107,8 @@ class IngestRun:
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
         self._ledger = IngestLedger(store, scope, source.name, way)
-        self._switch: Switch | None = getattr(store, "switch", None) if way == "uploaded" else None
+        self._switch: Switch | None = getattr(store, "switch", None)
+        self._is_upload = way == "uploaded"
         self._vectors: list[FloatArray] = []
         self._batch = max(1, batch)
         self._base = base
@@ -118,8 +119,9 @@ class IngestRun:
         self._met: set[str] = set()
         self._failed: list[tuple[int, Failure]] = []
         self._full: list[str] = []
+        self._reasons: dict[str, str] = {}
         self.whole: set[str] = set()
-        """The origins of files that are complete in the store."""
+        """The origins of uploads that are complete in the store; a folder may hold a million files, and nobody asks."""
         self.counts = Counts()
         self._progress: Callable[[int, int, str], None] | None = None
         self._done, self._total = 0.0, 0
@@ -212,7 +214,8 @@ class IngestRun:
     def _unread(self, files: Iterable[SourceFile], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
         """The files that the ledger does not list as complete; their descriptions are appended to `waiting`."""
         for place, file in enumerate(files):
-            self._met.add(file.origin)
+            if not _is_at(file, self._base):
+                self._met.add(file.origin)
             self._tell(file.origin)
             try:
                 looked = self._looked_at(place, file)
@@ -279,8 +282,9 @@ class IngestRun:
                 yield Shard(f"{len(part)} passages from {name} on", tuple(passage.indexed for passage, _ in part))
 
     def _write(self, part: _WriteBatch, vectors: FloatArray) -> None:
-        """Write a batch: passages first, the ledger last. Uploads are written by whole files, in one transaction."""
-        if self._switch is not None:
+        """Write a batch: passages first, the ledger last. Uploads, and files that fit into a batch, are written whole,
+        in one transaction."""
+        if self._switch is not None and (self._is_upload or (part.first and part.last)):
             self._collect(part, vectors)
             return
         for change in part.group if part.first else ():
@@ -313,11 +317,14 @@ class IngestRun:
         removed = self._switch(self._scope, passages, made if passages else None, remove=stale, notes=dict(notes))
         self.counts.removed += removed
         for change in part.group:
+            self._done += change.entry.size
             self._written(change)
+        self._tell(part.group[-1].file.origin)
 
     def _written(self, change: _FileChange) -> None:
         """Count a file whose passages are all in the store."""
-        self.whole.add(change.file.origin)
+        if self._is_upload:
+            self.whole.add(change.file.origin)
         self.counts.added += len(change.added)
         self.counts.changed += len(change.changed)
         self.counts.unchanged += change.entry.passages - len(change.writes)
@@ -355,13 +362,15 @@ class IngestRun:
             self._room -= more
 
     def _fail(self, place: int, file: SourceFile, error: InputError) -> None:
-        self._failed.append((place, Failure(file.origin, str(error))))
+        reason = str(error)
+        self._failed.append((place, Failure(file.origin, self._reasons.setdefault(reason, reason))))
         if isinstance(error, NoRoomError):
             self._full.append(file.origin)
         self._done += _size(file.path)
 
     def _same(self, place: int, file: SourceFile, entry: Entry) -> None:
-        self.whole.add(file.origin)
+        if self._is_upload:
+            self.whole.add(file.origin)
         self.counts.unchanged += entry.passages
         self._report_places(place, file, entry.failed)
 
@@ -401,7 +410,7 @@ class IngestRun:
         """Whether a row belongs to another source, arrived another way, or its file still exists."""
         if holder.source != self._source.name or not self._ledger.knows(holder.origin):
             return True
-        # An uploaded file is moved to its place only after it was read.
+        # An uploaded file is moved to its place only after it was read, and a page has none.
         return holder.origin in self._met or (self._base / holder.origin).exists()
 
     def _tell(self, name: str) -> None:
@@ -414,6 +423,11 @@ def _status(file: SourceFile) -> os.stat_result:
         return file.path.stat()
     except OSError as error:
         raise InputError(f"'{file.path.name}' cannot be opened: {error.strerror}.", remedy="Was it moved?") from error
+
+
+def _is_at(file: SourceFile, base: Path) -> bool:
+    """Whether a file lies where its origin says."""
+    return os.path.join(base, file.origin) == os.path.abspath(file.path)  # noqa: PTH100, PTH118 - quick, by the million
 
 
 def _size(path: Path) -> int:

@@ -163,7 +163,8 @@ class TableStore(DialogueTable):
             for key, value in (notes or {}).items():
                 rows.rows(KEEP, key=key, value=value)
         self._search.pools.drop(scope)
-        self._engine.erase()
+        if removed or batch.rewritten:
+            self._engine.erase()
         return removed
 
     def purge(self) -> Purged:

@@ -72,6 +72,8 @@ _MIRROR = tuple(
         (r"你们?|您", "我"),
     )
 )
+_END = 1000
+"""Whom a question is about is read from so many characters of its beginning and of its end."""
 _SPLIT = re.compile(
     r"(?<=[.!?。！？；;])\s+|(?<=[。！？；])|\n+"
     r"|(?<=[a-z]:)\s+(?=(?:can|could|may|is|are|do|does|what|which|how|where|when|would|should|am|will|must)\b)"
@@ -186,8 +188,9 @@ def _personal(text: str) -> bool:
 
 
 def _question(core: str) -> Form:
-    bare = unwrapped(core)
-    return Form("question", core, _about(core, bare), bool(_P["self"].search(_P["asking"].sub("", core))))
+    ends = core if len(core) <= 2 * _END else f"{core[:_END]} {core[-_END:]}"
+    about = _about(ends, unwrapped(ends))
+    return Form("question", core, about, bool(_P["self"].search(_P["asking"].sub("", ends))))
 
 
 def _about(core: str, bare: str) -> About:

@@ -185,3 +185,25 @@ def test_a_database_that_does_not_answer_is_an_error_with_a_remedy(tmp_path):
     with pytest.raises(StoreError) as raised:
         ledger.find("k")
     assert raised.value.remedy and "hunter2" not in f"{raised.value} {ledger!r}"
+
+
+def test_looking_up_a_key_waits_for_nobody_who_writes(tmp_path):
+    """It is done on the event loop, which must not wait for a disk or for another process."""
+    import apsw
+
+    ledger = SqliteLedger(tmp_path / "l.db", busy_seconds=20.0)
+    key, text = create(ledger, "ana's")
+    other = apsw.Connection(str(tmp_path / "l.db"))
+    other.execute("BEGIN IMMEDIATE")
+    spending = threading.Thread(target=ledger.spend, args=(key.id, 5, NOON))
+    spending.start()
+    time.sleep(0.3)  # it waits for the other process, as a worker of a server may
+    began = time.monotonic()
+    assert recognise(ledger, text).id == key.id and ledger.spent(key.id, NOON) == Spent()
+    took, waits = time.monotonic() - began, spending.is_alive()
+    other.execute("ROLLBACK")
+    other.close()
+    spending.join(30)
+    assert waits and took < 5.0, took
+    assert ledger.spent(key.id, NOON).tokens == 5
+    ledger.close()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dragoman.core.errors import LimitError
 from dragoman.core.trace import Note, Refinement
 from dragoman.core.values import Draft, Usage
+from dragoman.models.metering import record
 from dragoman.server.access.caller import LOCAL, Limits
 from dragoman.server.access.keys import create
 from dragoman.server.access.ledger import DAY
@@ -281,6 +282,20 @@ def test_a_turn_that_was_left_before_anything_was_written_costs_nothing(make_hou
     held_reader.stream = lambda task: iter(()).throw(RuntimeError)
     assert "internal" in serve(service).client(text).post("/v1/turns", json={"text": "Hello"}).text
     assert service.ledger.spent(key.id, time.time()).tokens == 0
+
+
+def test_what_a_turn_asked_a_model_before_it_failed_is_counted(make_house, serve, held_reader):
+    service = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8))
+    key, text = create(service.ledger, "a")
+
+    def failing(task):
+        record(Usage(30, 4, 1))  # as models do, whatever becomes of their answer
+        raise RuntimeError
+        yield
+
+    held_reader.stream = failing
+    assert "internal" in serve(service).client(text).post("/v1/turns", json={"text": "Hello"}).text
+    assert service.ledger.spent(key.id, time.time()).tokens == 34
 
 
 def test_what_the_drafts_of_a_turn_say_is_what_it_used():

@@ -14,6 +14,7 @@ from dragoman.core.errors import ModelError
 from dragoman.core.values import Draft, Usage
 from dragoman.models.choice import END
 from dragoman.models.llamacpp.server import LlamaServer, failure
+from dragoman.models.metering import record
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -152,9 +153,11 @@ def streamed(run: Callable[[Callable[[str], None], threading.Event], Draft]) -> 
             piece = pieces.get()
             if isinstance(piece, BaseException):
                 raise piece
-            yield piece
             if isinstance(piece, Draft):
+                record(piece.usage)
+                yield piece
                 return
+            yield piece
     finally:
         cancelled.set()
         worker.join(_PATIENCE)

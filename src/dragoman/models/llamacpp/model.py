@@ -18,7 +18,7 @@ from dragoman.models.choice import check_options, walk
 from dragoman.models.llamacpp.calls import CollectedText, NextTokens, each, ignore, streamed
 from dragoman.models.llamacpp.chat import ChatTokens
 from dragoman.models.llamacpp.server import LlamaServer
-from dragoman.models.metering import record
+from dragoman.models.metering import record, recorded
 from dragoman.models.thoughts import VisibleText
 
 _ANSWER_ROOM = 64
@@ -105,7 +105,7 @@ class LlamaCppModel:
         def run(prompt: Prompt) -> Draft:
             return self._run(prompt, max_tokens, stop, ignore, cancelled)
 
-        return each(prompts, run, cancelled, workers=self._parallel)
+        return recorded(each(prompts, run, cancelled, workers=self._parallel))
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.errors import ConfigError, MissingExtraError
 from dragoman.core.registry import models
-from dragoman.core.values import Draft, Prompt, Sampling
+from dragoman.core.values import Draft, Prompt, Sampling, Usage
 from dragoman.models.choice import END, Tokens, check_options, walk
+from dragoman.models.metering import record, recorded
 from dragoman.models.torch.answer import AnswerText
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class HfModel:
                     pass
                 for i, writing in zip(chosen, writings, strict=True):
                     drafts[i] = writing.draft()
-        return drafts
+        return recorded(drafts)
 
     def stream(self, prompt: Prompt, *, max_tokens: int, stop: Sequence[str] = ()) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""
@@ -105,7 +106,7 @@ class HfModel:
                 yield piece
         if piece := writing.fresh(last=True):
             yield piece
-        yield writing.draft()
+        yield from recorded([writing.draft()])
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
         """Exact probabilities over the options: decoding is restricted to them at every token."""
@@ -123,6 +124,7 @@ class HfModel:
                 first = causal.logits([rows[i] for i in chosen]).cpu()  # (B, V)
                 for i, logits in zip(chosen, first, strict=True):
                     choices[i] = _choice(causal, rows[i], logits, sequences)
+                    record(Usage(len(rows[i]), 1, 1))
         return choices
 
     def _row(self, causal: Causal, prompt: Prompt, answer_tokens: int) -> list[int]:

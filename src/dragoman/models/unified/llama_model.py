@@ -26,6 +26,7 @@ from dragoman.models.choice import normalise, walk
 from dragoman.models.llamacpp.calls import CollectedText, NextTokens, each, ignore, streamed
 from dragoman.models.llamacpp.server import LlamaServer
 from dragoman.models.llamacpp.slots import Slots
+from dragoman.models.metering import recorded
 from dragoman.models.part import Part
 from dragoman.models.unified import turn_trees
 from dragoman.models.unified.model import TOP_P, Judging, Order, TreeShape, TurnTokens, Writing
@@ -141,7 +142,10 @@ class LlamaUnified:
         cancelled = threading.Event()
         if asked:
             self.server.load()
-        return each(asked, lambda one: self._run(one, max_tokens, ignore, cancelled), cancelled, workers=self._parallel)
+        drafts = each(
+            asked, lambda one: self._run(one, max_tokens, ignore, cancelled), cancelled, workers=self._parallel
+        )
+        return list(recorded(drafts))
 
     def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""

@@ -18,6 +18,7 @@ from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError, InputError
 from dragoman.core.tokens import EVALUATION, STEPS
 from dragoman.core.values import Context, Draft
+from dragoman.models.metering import recorded
 from dragoman.models.torch.answer import AnswerText
 from dragoman.models.torch.causal_lm import Causal
 from dragoman.models.unified import turn_trees
@@ -163,7 +164,7 @@ class TorchUnified:
                     pass
                 for i, answer in zip(chosen, answers, strict=True):
                     drafts[i] = answer.draft(prepared[i][1])
-        return drafts
+        return list(recorded(drafts))
 
     def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""
@@ -175,7 +176,7 @@ class TorchUnified:
                 yield piece
         if piece := answer.fresh(last=True):
             yield piece
-        yield answer.draft(notes)
+        yield from recorded([answer.draft(notes)])
 
     # judging
 

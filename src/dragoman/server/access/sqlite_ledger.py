@@ -56,7 +56,10 @@ def default_path() -> Path:
 
 
 class SqliteLedger:
-    """Keys are durable when a call returns; counters a moment later, so that no turn waits for the disk twice."""
+    """Keys are durable when a call returns; counters a moment later, so that no turn waits for the disk twice.
+
+    Reads have a connection of their own: they wait for no writer, and can be made on the event loop.
+    """
 
     is_near = True
 
@@ -65,6 +68,8 @@ class SqliteLedger:
         self._busy_seconds = busy_seconds
         self._connection: apsw.Connection | None = None
         self._lock = Lock()
+        self._reader: apsw.Connection | None = None
+        self._read_lock = Lock()
 
     def add(self, key: Key, digest: bytes) -> None:
         limits = key.turns_per_minute, key.tokens_per_day
@@ -74,13 +79,13 @@ class SqliteLedger:
 
     def find(self, id: str) -> tuple[Key, bytes] | None:
         """A key and its digest, revoked or not."""
-        with self._open() as connection:
+        with self._reading() as connection:
             row = connection.execute(f"SELECT {_COLUMNS}, digest FROM keys WHERE id = ?", (id,)).fetchone()
         return None if row is None else (_key(row[:-1]), bytes(row[-1]))
 
     def listed(self) -> Sequence[Key]:
         """All keys, oldest first."""
-        with self._open() as connection:
+        with self._reading() as connection:
             return [_key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY seq")]
 
     def revoke(self, id: str, now: float) -> bool:
@@ -110,32 +115,44 @@ class SqliteLedger:
             connection.execute(_SPEND, {"key": id, "day": int(now // DAY), "tokens": tokens})
 
     def spent(self, id: str, now: float) -> Spent:
-        with self._open() as connection:
+        with self._reading() as connection:
             sql = "SELECT turns, tokens FROM spent WHERE key = ? AND day = ?"
             row = connection.execute(sql, (id, int(now // DAY))).fetchone()
         return Spent(*row) if row else Spent()
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        with self._lock, self._read_lock:
+            for connection in (self._reader, self._connection):
+                if connection is not None:
+                    connection.close()
+            self._connection = self._reader = None
 
     @contextmanager
     def _open(self) -> Iterator[apsw.Connection]:
+        with self._lock, self._explained():
+            if self._connection is None:
+                self._connection = self._connect()
+            yield self._connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        with self._read_lock, self._explained():
+            if self._reader is None:
+                self._reader = self._connect()
+            yield self._reader
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         import apsw
 
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                yield self._connection
-            except (apsw.Error, OSError) as error:
-                raise StoreError(
-                    f"The keys in '{self._path}' cannot be read or written: {error}.",
-                    remedy="Check the file and its folder, or name another one with --keys.",
-                ) from error
+        try:
+            yield
+        except (apsw.Error, OSError) as error:
+            raise StoreError(
+                f"The keys in '{self._path}' cannot be read or written: {error}.",
+                remedy="Check the file and its folder, or name another one with --keys.",
+            ) from error
 
     def _connect(self) -> apsw.Connection:
         import apsw

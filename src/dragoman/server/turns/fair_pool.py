@@ -48,6 +48,11 @@ class FairPool:
             self._dispatch()
         return job.future
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a function still runs."""
+        return self._shares.total > 0
+
     def shutdown(self, *, wait: bool, cancel_futures: bool) -> None:
         """Accept no more; with `cancel_futures`, what waits is cancelled."""
         if cancel_futures:

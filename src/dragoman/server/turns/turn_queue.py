@@ -17,6 +17,7 @@ from time import perf_counter
 
 from dragoman.core.cancelling import WorkCancelled, cancellable
 from dragoman.core.errors import BusyError, DragomanError, ServiceError
+from dragoman.models.compute_slots import ComputeSlots
 from dragoman.server.turns.dialogue_order import Standing
 from dragoman.server.turns.events import Event, Text, TurnDone
 from dragoman.server.turns.fair_pool import FairPool
@@ -147,15 +148,19 @@ class RunningTurn:
 class TurnQueue:
     """Runs up to `workers` turns at once, lets `queue` more wait, and rejects the rest.
 
-    One caller's turns take three quarters of the workers at most, unless `fair` is off.
+    One caller's turns take three quarters of the workers at most, unless `fair` is off. Long texts are worked on one
+    at a time, by whoever holds one of the `slots`.
     """
 
-    def __init__(self, *, workers: int, queue: int, turn_seconds: float, fair: bool = True) -> None:
+    def __init__(
+        self, *, workers: int, queue: int, turn_seconds: float, fair: bool = True, slots: ComputeSlots | None = None
+    ) -> None:
         self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]  # set when the first turn comes
         self.workers = workers
         self._most = workers + queue
         self._turn_seconds = turn_seconds
         self._pool = FairPool(workers, "dragoman-turn", fair=fair)
+        self._slots = slots or ComputeSlots()
         self._lines: dict[tuple[Hashable, ...], deque[RunningTurn]] = {}
         self._live: set[RunningTurn] = set()
         self._shares = FairShare(self._most)
@@ -173,6 +178,11 @@ class TurnQueue:
     def runs(self) -> tuple[RunningTurn, ...]:
         """Running and waiting turns."""
         return tuple(self._live)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a worker is still in a turn, be it one that was given up: one call of a model is not interrupted."""
+        return self._pool.is_busy
 
     def check(self, whose: Hashable = None) -> None:
         """Raise an error if the queue is full or the caller's share is used up."""
@@ -301,7 +311,7 @@ class TurnQueue:
         run.started = perf_counter()
         if not run.cancelled:
             try:
-                with cancellable(lambda: run.cancelled):
+                with cancellable(lambda: run.cancelled), self._slots.sharing(run.whose):
                     events = run.work()
                     try:
                         for event in events:

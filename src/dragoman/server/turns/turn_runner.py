@@ -14,6 +14,7 @@ from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import StoreError
 from dragoman.core.trace import Note, Reply
 from dragoman.core.values import Receipt, Sampling, Turn, Usage
+from dragoman.models.metering import metered
 from dragoman.server.access.quota import ChatUsage
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
 
@@ -83,42 +84,43 @@ class TurnRunner:
         user_turn = UserTurn(
             ask.text, caller.user, ask.dialogue, ask.before, under, ask.instructions, ask.sampling, ask.control
         )
-        try:
-            if ask.request and ask.control.keep and (answered := assistant.answered(user_turn)) is not None:
-                dialogue, kept = answered
-                usage, seconds = usage_of(kept.reply), perf_counter() - began
-                done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
-                yield from again(done)
-                return
-            scope, most = assistant.scope(caller.user), self._most_bytes
-            self._usage.check(assistant.store, scope, ask.bytes, most if is_counted else None)
-            for piece in assistant.exchange(user_turn):
-                toll.take(piece)
-                if isinstance(piece, str):
-                    yield Text(piece)
-                elif isinstance(piece, Note):
-                    for watch in watches:
-                        watch.noted(piece)
-                    event = decided(piece)
-                    if event is not None:
-                        yield event
-                else:
-                    seconds, usage = perf_counter() - began, usage_of(piece.reply)
-                    done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
-                    self._spend(caller, usage)
-                    self._usage.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
-                    if after is not None:
-                        after(done)
-                    yield done
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            self._spend_rest(caller, done, toll)
-            for observer in self._observers:
-                observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
-            for watch in watches:
-                watch.ended(done, failure)
+        with metered() as meter:  # also for a turn that ends before its reply
+            try:
+                if ask.request and ask.control.keep and (answered := assistant.answered(user_turn)) is not None:
+                    dialogue, kept = answered
+                    usage, seconds = usage_of(kept.reply), perf_counter() - began
+                    done = TurnDone(kept.reply, hosted.name, dialogue, kept.place, usage, seconds, replayed=True)
+                    yield from again(done)
+                    return
+                scope, most = assistant.scope(caller.user), self._most_bytes
+                self._usage.check(assistant.store, scope, ask.bytes, most if is_counted else None)
+                for piece in assistant.exchange(user_turn):
+                    toll.take(piece)
+                    if isinstance(piece, str):
+                        yield Text(piece)
+                    elif isinstance(piece, Note):
+                        for watch in watches:
+                            watch.noted(piece)
+                        event = decided(piece)
+                        if event is not None:
+                            yield event
+                    else:
+                        seconds, usage = perf_counter() - began, usage_of(piece.reply)
+                        done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
+                        self._spend(caller, usage)
+                        self._usage.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
+                        if after is not None:
+                            after(done)
+                        yield done
+            except BaseException as error:
+                failure = error
+                raise
+            finally:
+                self._spend_rest(caller, done, toll.usage + meter.usage.above(toll.usage))
+                for observer in self._observers:
+                    observer.turn_ended(hosted.name, done, failure, perf_counter() - began)
+                for watch in watches:
+                    watch.ended(done, failure)
 
     def _spend(self, caller: Caller, usage: Usage) -> None:
         """Count the tokens of a stored turn; a ledger that fails does not fail the turn."""
@@ -128,10 +130,10 @@ class TurnRunner:
             except StoreError as error:
                 _log.warning("the tokens of a turn were not counted: %s", type(error).__name__)
 
-    def _spend_rest(self, caller: Caller, done: TurnDone | None, toll: Toll) -> None:
+    def _spend_rest(self, caller: Caller, done: TurnDone | None, usage: Usage) -> None:
         """Count the tokens of a cancelled turn: its client may have read most of the reply."""
-        if done is None and toll.usage.calls:
-            self._spend(caller, toll.usage)
+        if done is None and usage.calls:
+            self._spend(caller, usage)
 
 
 def _trace_bytes(reply: Reply) -> int:

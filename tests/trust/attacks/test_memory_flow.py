@@ -69,7 +69,7 @@ def test_memory_is_written_in_one_place_before_anything_is_looked_up():
     writing = ast.parse(Path(learning.__file__).read_text(encoding="utf-8"))
     writers = [node for node in ast.walk(writing) if isinstance(node, ast.FunctionDef)]
     assert [node.name for node in writers if "self.memory.learn" in calls_in(node)] == ["learn"]
-    for name, run in (("ask_many", "self.agent.run"), ("exchange", "self.agent.stream")):
+    for name, run in (("ask_many", "self.agent.run"), ("_exchange", "self.agent.stream")):
         called = {ast.unparse(node.func): node.lineno for node in ast.walk(methods[name]) if isinstance(node, ast.Call)}
         assert called["learning.learn"] < called[run], name
     roles = Path(agent.__file__).read_text(encoding="utf-8")

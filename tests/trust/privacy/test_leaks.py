@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 
 from dragoman.server.access.keys import create
 
-from ..server.conftest import AGENT, served, services
-from ..server.test_leaks import EVERYTHING, LIVES, SECRETS, check
+from ...server.conftest import AGENT, served, services
+from ...server.test_leaks import EVERYTHING, LIVES, SECRETS, check
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.trust]
 HASHED = '[models.encoder]\nkind = "encoder.hashing.v1"\n'

@@ -26,7 +26,7 @@ from dragoman.text.forget.requests import MOST_CHARACTERS
 from dragoman.text.lazy_re import LazyPattern
 from dragoman.text.patterns import Lazy
 
-from ..agent_files import REMEMBERING
+from ...agent_files import REMEMBERING
 
 ROOT = Path(dragoman.__file__).parent
 FULL = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")

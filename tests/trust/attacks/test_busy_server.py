@@ -88,7 +88,8 @@ def waits(client, addresses, seconds):
 
 def worst_turns(client, number):
     for text in WORST[number::3]:
-        yield client.post("/v1/turns", json={"text": text, "dialogue": f"d{number}"})
+        for said in (text, "What about it?"):  # the second leans on the history, which is long by then
+            yield client.post("/v1/turns", json={"text": said, "dialogue": f"d{number}"})
 
 
 def many_facts(client, number):
@@ -135,7 +136,7 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
             assert time.monotonic() - began < 30.0, "another key is served meanwhile"
         assert len(answered) >= len(WORST) and set(answered) <= {200, 409, 429}, failed[:3]
         # An idle server's waits in the same minute are the machine's; a blocked event loop does not lengthen them.
-        assert worst < 0.1 + 5 * idle, (worst, idle)
+        assert worst < 0.1 + idle, (worst, idle)
         process.send_signal(signal.SIGTERM)
         stopped.set()
         assert process.wait(60) == 0

@@ -81,7 +81,7 @@ def test_coverage_guided_fuzzing_finds_nothing(target, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "tests.trust.fuzzing",
+        "tests.trust.attacks.fuzzing",
         target,
         "-max_total_time=10",
         "-timeout=30",

@@ -26,7 +26,7 @@ from dragoman.core.values import Scope
 from dragoman.stores import PostgresStore, SqliteStore
 from dragoman.stores.in_memory import words
 
-from ..stores.conftest import Server
+from ...stores.conftest import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.trust]
 AGENT = """

@@ -18,14 +18,30 @@ def test_nothing_acknowledged_is_lost_in_200_kills_uploads_included(folder, tmp_
         url = request.getfixturevalue("schema").url()
         config = folder / "agent.toml"
         config.write_text(f'{config.read_text()}\n[store]\nkind = "postgres.v1"\nurl = "{url}"\n', encoding="utf-8")
-    program = [sys.executable, "-m", "tests.trust.killed_writer", str(folder), str(tmp_path / "log"), str(KILLS), "7"]
+    program = [
+        sys.executable,
+        "-m",
+        "tests.trust.failures.killed_writer",
+        str(folder),
+        str(tmp_path / "log"),
+        str(KILLS),
+        "7",
+    ]
     done = subprocess.run(program, capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > KILLS, "each writer acknowledges something before it is killed, as a rule"
 
 
 def test_forgetting_that_was_killed_and_asked_for_again_leaves_no_byte(folder, tmp_path):
-    program = [sys.executable, "-m", "tests.trust.killed_writer", "forget", str(folder), str(tmp_path / "log"), "15"]
+    program = [
+        sys.executable,
+        "-m",
+        "tests.trust.failures.killed_writer",
+        "forget",
+        str(folder),
+        str(tmp_path / "log"),
+        "15",
+    ]
     done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert len((tmp_path / "log").read_text().splitlines()) == 16

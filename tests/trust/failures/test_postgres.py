@@ -19,7 +19,7 @@ from dragoman.stores import PostgresStore
 from dragoman.stores.in_memory import words
 from dragoman.stores.transfer.checking import problems
 
-from ..stores.conftest import Server
+from ...stores.conftest import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.trust]
 ANA = Scope("acme", "ana")

@@ -2,7 +2,7 @@
 
 `test_fuzzing.py` feeds the targets with hypothesis. Where atheris is installed (`make fuzz`) coverage guides it:
 
-    python -m tests.trust.fuzzing formats -max_total_time=60
+    python -m tests.trust.attacks.fuzzing formats -max_total_time=60
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dragoman.core.errors import DragomanError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SUFFIXES = (".txt", ".md", ".html", ".pdf", ".csv", ".jsonl")
 SECRET = "Quorvax"
 WORDS = {
@@ -228,7 +228,7 @@ class Street:
         from dragoman.server.http.app import make_app, with_request_limits
         from dragoman.server.service import Service, ServiceSettings
 
-        from ..server.conftest import AGENT
+        from ...server.conftest import AGENT
 
         (folder / "robin" / "documents").mkdir(parents=True)
         (folder / "robin" / "agent.toml").write_text(AGENT, encoding="utf-8")

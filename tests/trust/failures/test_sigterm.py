@@ -1,0 +1,102 @@
+"""SIGTERM in the middle of a turn: the turn is finished within its grace, or given up whole, and the server ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from ...agent_files import MEMORY
+
+pytestmark = [pytest.mark.trust, pytest.mark.slow, pytest.mark.integration]
+
+AGENT = (
+    MEMORY
+    + """
+[models.language]
+kind = "model.scripted.v1"
+default = "Certainly."
+seconds = {seconds}
+[models.encoder]
+kind = "encoder.hashing.v1"
+[gate]
+kind = "gate.never.v1"
+[reader]
+kind = "reader.prompted.v1"
+[memory]
+ask_model = false
+"""
+)
+STOPPING = 20.0
+"""Seconds beyond the grace that a busy machine may take to end a process."""
+
+
+@contextmanager
+def serving(folder, home, *options):
+    command = [sys.executable, "-m", "dragoman", "serve", str(folder), "--port", "0", *options]
+    environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            address = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            deadline = time.monotonic() + 60
+            while httpx.get(f"{address}/readyz", timeout=30).status_code != 200 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            yield process, address
+        finally:
+            process.kill()
+
+
+def in_the_middle(tmp_path, *, seconds, grace):
+    """Signal a server while a turn runs: the turn's answer or error, the exit status, and the seconds it took."""
+    (tmp_path / "agent.toml").write_text(AGENT.format(seconds=seconds), encoding="utf-8")
+    answers = []
+
+    def ask(address):
+        try:
+            with httpx.Client(base_url=address, timeout=120) as client:
+                body = {"text": "My dog is called Bello.", "dialogue": "d"}
+                answers.append(client.post("/v1/turns", json=body))
+        except httpx.HTTPError as error:
+            answers.append(error)
+
+    with serving(tmp_path, tmp_path / "home", "--grace", str(grace)) as (process, address):
+        asking = threading.Thread(target=ask, args=(address,))
+        asking.start()
+        time.sleep(1.0)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(grace + STOPPING + 60)
+        took = time.monotonic() - began
+        asking.join(60)
+    return answers[0], status, took
+
+
+def kept(tmp_path):
+    """The turns of the dialogue as the next server finds them."""
+    (tmp_path / "agent.toml").write_text(AGENT.format(seconds=0), encoding="utf-8")
+    with serving(tmp_path, tmp_path / "home") as (_, address), httpx.Client(base_url=address, timeout=60) as client:
+        found = client.get("/v1/dialogues/d")
+        return found.json()["turns"] if found.status_code == 200 else []
+
+
+def test_a_turn_that_ends_within_the_grace_is_answered_and_kept(tmp_path):
+    answer, status, took = in_the_middle(tmp_path, seconds=4, grace=60)
+    assert isinstance(answer, httpx.Response) and answer.status_code == 200 and "Certainly." in answer.text
+    assert status == 0 and took < 4 + STOPPING
+    assert len(kept(tmp_path)) == 2
+
+
+def test_a_turn_that_does_not_end_is_given_up_whole_and_the_server_ends_in_time(tmp_path):
+    answer, status, took = in_the_middle(tmp_path, seconds=600, grace=1)
+    assert isinstance(answer, httpx.HTTPError) or '"closing"' in answer.text
+    assert status == 0 and took < 1 + STOPPING
+    assert kept(tmp_path) == [], "half a turn is not kept"
