@@ -227,6 +227,7 @@ def _is_remote(language_model: object) -> TypeGuard[RemoteModel]:
 def _endpoint(model: RemoteModel) -> Iterator[Finding]:
     """Try an endpoint: what works, what is emulated, and what each step of a turn costs."""
     from dragoman.models.remote.probe import probe
+    from dragoman.server.cost import price_text
 
     try:
         result = probe(model)
@@ -242,7 +243,8 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
     for cost in result.costs:
         how = f", by {result.method}" if cost.step == "gate" else ""
         calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
-        summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{how}"
+        paid = "" if cost.price is None else f", {price_text(cost.price)}"
+        summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{paid}{how}"
         yield Finding(f"cost of a {cost.step}", "ok", summary)
 
 
