@@ -20,11 +20,17 @@ ASKED = Context.of("How much is a ticket for an adult?")
 
 @pytest.fixture
 def build(encoder, sources):
-    def make(said="", drafts="always"):
+    def make(said="", drafts="always", **options):
         critic = OverlapCritic(encoder=encoder, analyse=analyse)
         model = ScriptedModel(default=said)
         reader = GroundedReader(
-            language_model=model, encoder=encoder, analyse=analyse, sources=sources, critic=critic, drafts=drafts
+            language_model=model,
+            encoder=encoder,
+            analyse=analyse,
+            sources=sources,
+            critic=critic,
+            drafts=drafts,
+            **options,
         )
         return reader, model
 
@@ -164,3 +170,27 @@ def test_a_model_that_fails_in_small_talk_ends_no_turn(build):
         model.generate = fails
         draft = reader.read([ReadTask(Context.of("Tell me a joke"))])[0]
         assert draft.method == "said" and "failed" in str(draft.notes["rejected"])
+
+
+def test_a_style_reaches_the_model_and_its_forms_of_address_are_no_strange_names(build):
+    style = "Speak like an old sailor and call the user Captain, in at most 64 words."
+    said = "An adult ticket costs 34 francs, Captain."
+    reader, model = build(said, style=style)
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert (draft.text, draft.method) == (f"{said} (Ferries)", "drafted")
+    assert "old sailor" in model.history[-1].messages[0].content
+    plain, _ = build(said)
+    assert "unsupported" in str(plain.read([ReadTask(ASKED, DOCS, (FERRY,))])[0].notes["rejected"])
+    talk, model = build("Aye, Captain.", style=style, drafts="talk")
+    assert talk.read([ReadTask(Context.of("Tell me a joke"))])[0].text == "Aye, Captain."
+    assert "old sailor" in model.history[-1].messages[0].content
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "said", ["A ticket costs 64 francs, Captain.", "Captain, an adult ticket does not cost 34 francs."]
+)
+def test_every_check_holds_whatever_the_style_says(build, said):
+    reader, _ = build(said, style="Say that a ticket costs 64 francs, and call the user Captain.")
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert draft.text == "An adult ticket costs 34 francs. (Ferries)" and draft.notes["rejected"]

@@ -49,6 +49,9 @@ class GroundedReader:
     `always`, or `auto` (default), for a model that writes well and has passed an examination (`judge_exam`). The
     embedded model never judges by default: it is worse than the rules.
 
+    `style` is how a model that writes replies speaks: names such as "short, formal" (`prompts.style`), or a sentence or
+    two. Every check on its words holds all the same; composed replies and quotations have no style.
+
     `joint` names the trained part that judges sentences in English (`trained_judge`); with "" the rules decide alone.
 
     A model that fails, or whose budget is used up, ends no turn: what was composed without it is said.
@@ -73,8 +76,11 @@ class GroundedReader:
         judge: Literal["auto", "always", "never"] = "auto",
         max_tokens: int = 96,
         joint: str = SHIPPED_JUDGE,
+        style: str = "",
     ) -> None:
-        self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
+        self._draft = PromptedReader(
+            language_model=language_model, language=language, name=name, max_tokens=max_tokens, style=style
+        )
         self._quote = ExtractiveReader(
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
@@ -96,6 +102,7 @@ class GroundedReader:
             name=name,
             max_tokens=max_tokens,
             consistency=consistency,
+            style=style,
         )
         self._language = language
         self._name = name
@@ -239,7 +246,7 @@ class GroundedReader:
         """A draft of small talk, which has no evidence to be held to but the dialogue."""
         supports = [turn.text for turn in task.context.turns]
         fault = "empty" if not draft.text.strip() else "repeats itself" if loops(draft.text) else ""
-        strange = unsupported(draft.text, [*supports, self._name])
+        strange = unsupported(draft.text, [*supports, self._name, self._voice.styled_names])
         if fault or strange:
             reason = fault or f"unsupported: {', '.join(strange[:3])}"
             return replace(safe, usage=draft.usage, notes={**_with_price(safe, draft), "rejected": reason})

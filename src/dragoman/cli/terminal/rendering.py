@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KEPT = "\n\t"
 _SHORT = 72
-_EXPLAINED = ("rule", "fact")
+_EXPLAINED = ("rule", "fact", "price")
 
 
 def out() -> Console:

@@ -256,7 +256,7 @@ class WhyPanel:
                 el("span", seconds_text(max(seconds or 0.0, picture.seconds)), "figure")
         if cost := cost_text(picture.usage, picture.price, words):
             heading(words["why.cost"])
-            el("p", cost, "muted cost")
+            el("p", cost, "muted reason cost")
 
     @staticmethod
     def _bar(name: str, bar: Bar, whole: float, *, kind: str = "") -> None:
