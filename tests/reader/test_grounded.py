@@ -1,5 +1,7 @@
 """The default reader never says less than quoting would, nor more than the evidence holds."""
 
+from dataclasses import replace
+
 import pytest
 
 from dragoman.core.values import Context, Erasure, Evidence, Learned, Passage, Plan, ReadTask
@@ -194,3 +196,13 @@ def test_every_check_holds_whatever_the_style_says(build, said):
     reader, _ = build(said, style="Say that a ticket costs 64 francs, and call the user Captain.")
     draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
     assert draft.text == "An adult ticket costs 34 francs. (Ferries)" and draft.notes["rejected"]
+
+
+@pytest.mark.parametrize("said", ["An adult ticket costs 34 francs.", "An adult ticket costs 64 francs."])
+def test_what_was_cut_from_a_prompt_is_in_the_trace(build, said):
+    reader, model = build(said)
+    generate = model.generate
+    noted = {"cut": "1 message shortened", "price": 0.5}
+    model.generate = lambda *given, **options: [replace(each, notes=noted) for each in generate(*given, **options)]
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert draft.notes["cut"] == "1 message shortened" and draft.notes["price"] == 0.5

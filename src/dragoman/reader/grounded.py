@@ -234,7 +234,7 @@ class GroundedReader:
     def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
         """The checked draft, or what can be said without the model, with the reason noted."""
         checked = self._voice.check(task, draft, safe)
-        usage, notes = safe.usage + draft.usage, _with_price(safe, draft)
+        usage, notes = safe.usage + draft.usage, _with_model_notes(safe, draft)
         if checked.fault:
             return replace(safe, usage=usage, notes={**notes, "rejected": checked.fault})
         pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
@@ -249,9 +249,9 @@ class GroundedReader:
         strange = unsupported(draft.text, [*supports, self._name, self._voice.styled_names])
         if fault or strange:
             reason = fault or f"unsupported: {', '.join(strange[:3])}"
-            return replace(safe, usage=draft.usage, notes={**_with_price(safe, draft), "rejected": reason})
-        price = {"price": draft.notes["price"]} if "price" in draft.notes else {}
-        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage, price)
+            return replace(safe, usage=draft.usage, notes={**_with_model_notes(safe, draft), "rejected": reason})
+        notes = _with_model_notes(replace(safe, notes={}), draft)
+        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage, notes)
 
 
 def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | LimitError) -> None:
@@ -260,10 +260,11 @@ def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | Limit
         safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"})
 
 
-def _with_price(safe: Draft, draft: Draft) -> dict[str, str | float]:
-    """The notes of a composed draft, with what both cost."""
+def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
+    """The notes of a composed draft, with what both cost, and what the model did not read of its prompt."""
     prices = [float(each.notes["price"]) for each in (safe, draft) if "price" in each.notes]
-    return {**safe.notes, **({"price": sum(prices)} if prices else {})}
+    cut = {"cut": draft.notes["cut"]} if "cut" in draft.notes else {}
+    return {**safe.notes, **cut, **({"price": sum(prices)} if prices else {})}
 
 
 def _composed(answer: Answer, language: str) -> Draft:
