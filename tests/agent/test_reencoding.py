@@ -120,10 +120,20 @@ def test_a_long_run_goes_on_in_the_background(folder, monkeypatch, caplog):
     with dragoman.load(folder, overrides=["models.encoder.dimensions=48"]) as changed:
         assert f"{DOCUMENTS} passages of NOTES are still to be encoded" in caplog.text
         assert stored(changed, SHARED, "NOTES", 48) == stored(changed, SHARED, "NOTES", 64) == 0
+        (notice,) = changed.reencoding.notices(["NOTES", "USER"])
+        assert notice.startswith(f"Passages of NOTES are being encoded again, {DOCUMENTS} are left")
         gate.set()
         assert changed.reencoding.wait(30.0, lambda done, total, name: seen.append((done, total)))
-        assert seen[-1] == (DOCUMENTS, DOCUMENTS)
+        assert seen[-1] == (DOCUMENTS, DOCUMENTS) and changed.reencoding.notices(["NOTES"]) == ()
         assert stored(changed, SHARED, "NOTES", 48) == DOCUMENTS
+
+
+def test_a_reply_meanwhile_says_so_in_its_trace(folder, monkeypatch):
+    with dragoman.load(folder) as assistant:
+        assistant.agent.notices = lambda names: (f"wait for {names[-1]}",)
+        reply = assistant.ask("What about the lamp of room 7?")
+    warnings = [warning for note in reply.trace.of("retriever") for warning in note.value.warnings]
+    assert "wait for NOTES" in warnings
 
 
 def test_an_unchanged_encoder_does_nothing(folder):

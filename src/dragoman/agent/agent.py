@@ -98,6 +98,8 @@ class Agent:
         self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
+        self.notices: Callable[[Sequence[SourceName]], tuple[str, ...]] = lambda names: ()
+        """Gives what users should know of the state of some sources, for the trace."""
 
     def run(self, contexts: Sequence[Context]) -> list[Reply]:
         """The replies to a batch of turns, in order."""
@@ -261,7 +263,7 @@ class Agent:
         for turn, evidence, query in zip(turns, results, queries, strict=True):
             pieces = self._readable(evidence, turn.context)
             turn.evidence += pieces
-            warnings = getattr(evidence, "warnings", ())
+            warnings = (*getattr(evidence, "warnings", ()), *self.notices(turn.plan.steps[index]))
             retrieval = Retrieval(turn.plan.steps[index], pieces, query, warnings)
             turn.notes.append(Note(role, component, share, retrieval, *meter.share(len(turns))))
 

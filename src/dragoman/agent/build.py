@@ -74,6 +74,7 @@ def load(
         space = vector_space(assistant.encoder, config.table("encoder"))
         assistant.reencoding = reencoding_of(assistant.store, assistant.encoder, space, assistant.sources)
         if assistant.reencoding is not None:
+            assistant.agent.notices = assistant.reencoding.notices
             assistant.reencoding.check(Scope(config.tenant).shared)
         assistant.unread = read_declared(config, file.parent, assistant, progress=progress)
         if assistant.reencoding is not None:

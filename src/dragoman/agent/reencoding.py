@@ -129,6 +129,17 @@ class Reencoding:
             "be encoded again, which goes on in the background. Until then they are found by their words."
         )
 
+    def notices(self, sources: Sequence[SourceName]) -> tuple[str, ...]:
+        """A sentence for the trace about each of these sources that is not ready yet."""
+        if not self._known:
+            return ()
+        waiting = [name for name in self.sources if name in sources]
+        left = max(self.total - self.done, 0)
+        return tuple(
+            f"Passages of {name} are being encoded again, {left:,} are left: until then they are found by their words."
+            for name in waiting
+        )
+
     def _begin(self, job: _Job) -> None:
         with self._changed:
             self._jobs.append(job)

@@ -74,14 +74,19 @@ class EncoderChange:
 
         Vectors whose encoder was never recorded are taken for this one's, and recorded as such.
         """
+        outdated = self.waiting(scope)
         with self._engine.reading(scope) as rows:
-            outdated = [str(cells[0]) for cells in rows.rows(_OUTDATED, encoder=self._encoder)]
             unknown = [str(cells[0]) for cells in rows.rows(_UNKNOWN)]
         if unknown:
             with self._engine.writing(scope) as rows:
                 for source in unknown:
                     rows.rows(_ADOPT, source=source, encoder=self._encoder)
         return outdated
+
+    def waiting(self, scope: Scope) -> list[SourceName]:
+        """The outdated sources; records nothing."""
+        with self._engine.reading(scope) as rows:
+            return [str(cells[0]) for cells in rows.rows(_OUTDATED, encoder=self._encoder)]
 
     def left(self, scope: Scope, source: SourceName) -> int:
         """The number of rows to encode: all of them as long as another encoder's vectors are there."""
