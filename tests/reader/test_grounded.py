@@ -1,9 +1,11 @@
 """The default reader never says less than quoting would, nor more than the evidence holds."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.values import Context, Erasure, Evidence, Learned, Passage, Plan, ReadTask
 from dragoman.critic import OverlapCritic
 from dragoman.models.scripted import ScriptedModel
@@ -206,3 +208,23 @@ def test_what_was_cut_from_a_prompt_is_in_the_trace(build, said):
     model.generate = lambda *given, **options: [replace(each, notes=noted) for each in generate(*given, **options)]
     draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
     assert draft.notes["cut"] == "1 message shortened" and draft.notes["price"] == 0.5
+
+
+def test_a_model_that_takes_too_long_leaves_the_composed_reply_and_is_stopped(build):
+    reader, model = build("An adult ticket costs 34 francs.", patience=0.2)
+    ended = threading.Event()
+
+    def slow(*_, **__):
+        try:
+            while True:
+                check_cancelled()
+                ended.wait(0.01)
+        finally:
+            ended.set()
+
+    model.generate = slow
+    for task in (ReadTask(ASKED, DOCS, (FERRY,)), ReadTask(Context.of("Tell me a joke"))):
+        ended.clear()
+        draft = reader.read([task])[0]
+        assert draft.method in ("quoted", "said") and "longer than 0.2 seconds" in str(draft.notes["rejected"])
+        assert ended.wait(5.0), "nobody waits for it, so it ends"

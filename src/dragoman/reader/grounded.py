@@ -19,6 +19,7 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE
 from dragoman.models.metering import metered
+from dragoman.models.patience import within
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
@@ -54,7 +55,8 @@ class GroundedReader:
 
     `joint` names the trained part that judges sentences in English (`trained_judge`); with "" the rules decide alone.
 
-    A model that fails, or whose budget is used up, ends no turn: what was composed without it is said.
+    A model that fails, whose budget is used up, or that takes longer than `patience` seconds a turn (0: however long)
+    ends no turn: what was composed without it is said.
     """
 
     follows_instructions = True
@@ -77,6 +79,7 @@ class GroundedReader:
         max_tokens: int = 96,
         joint: str = SHIPPED_JUDGE,
         style: str = "",
+        patience: float = 60.0,
     ) -> None:
         self._draft = PromptedReader(
             language_model=language_model, language=language, name=name, max_tokens=max_tokens, style=style
@@ -107,6 +110,7 @@ class GroundedReader:
         self._language = language
         self._name = name
         self._drafts = drafts
+        self._patience = patience
 
     @property
     def takes_sampling(self) -> bool:
@@ -119,7 +123,8 @@ class GroundedReader:
         talk = [i for i in drafting if tasks[i].plan.is_null]
         if talk:
             try:
-                chats = self._draft.read([tasks[i] for i in talk])
+                chatting = [tasks[i] for i in talk]
+                chats = within(self._patience * len(talk), lambda: self._draft.read(chatting))
             except (EndpointError, LimitError) as error:
                 _keep(safe, talk, error)
             else:
@@ -127,9 +132,9 @@ class GroundedReader:
                     safe[i] = self._talk(tasks[i], draft, safe[i])
         decided = [i for i in drafting if not tasks[i].plan.is_null]
         if decided:
-            facts = [self._facts(tasks[i]) for i in decided]
+            asked = ([tasks[i] for i in decided], [safe[i] for i in decided], [self._facts(tasks[i]) for i in decided])
             try:
-                drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
+                drafts = within(self._patience * len(decided), lambda: self._voice.write(*asked))
             except (EndpointError, LimitError) as error:
                 _keep(safe, decided, error)
             else:
@@ -174,12 +179,13 @@ class GroundedReader:
             return answer
         if not self._judge.is_ready():
             return answer
+        judge, facts = self._judge, self._facts(task)
         with metered() as meter:
             try:
-                judgement = self._judge.judge(task.context, options, self._facts(task))
+                judgement = within(self._patience, lambda: judge.judge(task.context, options, facts))
             except (EndpointError, LimitError) as error:
                 return replace(answer, notes={**answer.notes, "judge": f"failed: {error.message}"})
-        judged = None if judgement is None else self._judge.answer(judgement, self._facts(task))
+        judged = None if judgement is None else judge.answer(judgement, facts)
         chosen = answer if judged is None else _composed(judged, language)
         notes = {**chosen.notes, "judge": "" if judgement is None else judgement.summary}
         if meter.price is not None:
