@@ -11,7 +11,14 @@ from dragoman.config import load_config
 from dragoman.core.codec import encode
 from dragoman.models.remote.model import RemoteModel
 from dragoman.testing import StubEncoder
-from dragoman.testing.vendors import LlamaCppMock, OllamaMock, OpenAIReasoningMock, PlainMock, VllmMock
+from dragoman.testing.vendors import (
+    AnthropicAdaptiveMock,
+    LlamaCppMock,
+    OllamaMock,
+    OpenAIReasoningMock,
+    PlainMock,
+    VllmMock,
+)
 
 THOUGHTS = "Okay, let me ponder zxqv. The notes mention the fare, so that is the answer. "
 AGENT = """
@@ -53,6 +60,7 @@ def written(prompt):
         (OllamaMock, "ollama", "low"),
         (LlamaCppMock, "auto", "default"),
         (OpenAIReasoningMock, "openai-reasoning", "off"),
+        (AnthropicAdaptiveMock, "anthropic", "off"),
     ],
     ids=lambda param: f"{param[0].__name__} as {param[1]}",
 )
@@ -97,3 +105,11 @@ def test_a_thinking_model_holds_a_whole_conversation(assistant):
     for text in (told, history, *(reply.text for reply in replies)):
         assert "zxqv" not in text, "thoughts are neither shown nor kept"
         assert "think>" not in text
+
+
+def test_every_role_notes_what_it_asked_of_the_model(assistant):
+    reply = assistant.ask("How much is a day ticket?")
+    asked = {note.role: note.total_usage.calls for note in reply.trace}
+    assert asked["gate"] >= 1 and asked["planner"] == asked["reader"] == 1 and asked["retriever"] == 0
+    assert reply.trace.usage.calls == sum(asked.values())
+    assert reply.trace.price is None, "this address has no list prices"

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import dragoman
 from dragoman.cli.terminal import diagnosis
 from dragoman.core.errors import WeightsError
 
@@ -99,6 +100,19 @@ def test_damaged_store_is_broken(agent):
     (state / "dragoman.db").write_bytes(b"not a database at all" * 400)
     finding = findings(agent)["store"]
     assert finding.state == "broken" and finding.remedy
+
+
+def test_vectors_of_another_encoder_are_a_note(agent):
+    (agent / "notes.md").write_text("# Hours\n\nThe shop opens at nine.\n")
+    with (agent / "agent.toml").open("a") as file:
+        file.write('[[sources]]\nname = "NOTES"\npath = "notes.md"\n')
+    with dragoman.load(agent):
+        pass
+    assert findings(agent)["store"].state == "ok"
+    text = (agent / "agent.toml").read_text()
+    (agent / "agent.toml").write_text(text.replace('kind = "hashing"', 'kind = "hashing"\ndimensions = 64'))
+    found = findings(agent)["store"]
+    assert found.state == "note" and "NOTES (1 passages)" in found.found and "next start" in found.remedy
 
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("broken", 1)])

@@ -16,7 +16,16 @@ numbers = st.floats(0, 1)
 roles = st.sampled_from(["memory", "gate", "planner", "retriever", "reader", "refiner"])
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 kinds = st.one_of(*(st.from_type(kind) for kind in (Verdict, Plan, Retrieval, Draft, Refinement, Learned)))
-notes = st.builds(Note, roles, st.text(), st.floats(0, 1e3), kinds)
+used = st.builds(Usage, st.integers(0, 9), st.integers(0, 9), st.integers(1, 9))
+spent = st.one_of(st.tuples(used, st.floats(0, 9)), st.just((Usage(), None)))
+notes = st.builds(
+    lambda role, name, seconds, value, cost: Note(role, name, seconds, value, *cost),
+    roles,
+    st.text(),
+    st.floats(0, 1e3),
+    kinds,
+    spent,
+)
 traces = st.builds(Trace, st.lists(notes, max_size=4).map(tuple))
 replies = st.builds(
     Reply,
@@ -76,3 +85,12 @@ def test_a_trace_sums_up_tokens_and_prices_of_all_drafts():
     notes = (Note("reader", "R", 0.1, first), Note("refiner", "R", 0.1, Refinement((), (), (), second)))
     assert Trace(notes).usage == Usage(15, 3, 3) and Trace(notes).price == pytest.approx(0.75)
     assert Trace(notes[:0]).price is None
+
+
+def test_the_cost_of_a_turn_is_that_of_all_roles():
+    gate = Note("gate", "gate.prompted.v1", 0.1, Verdict(True, 0.9), Usage(100, 1, 1), 0.25)
+    draft = Draft("Yes.", usage=Usage(200, 5, 1, cached_tokens=50), notes={"price": 0.5})
+    trace = Trace((gate, Note("reader", "reader.grounded.v1", 0.2, draft)))
+    assert trace.usage == Usage(300, 6, 2, cached_tokens=50) and trace.price == pytest.approx(0.75)
+    assert Trace.from_json(json.loads(json.dumps(trace.to_json()))).price == pytest.approx(0.75)
+    assert Trace().price is None and Usage(10, 4, 2).share(2) == Usage(5, 2, 1)

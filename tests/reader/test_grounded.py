@@ -1,7 +1,11 @@
 """The default reader never says less than quoting would, nor more than the evidence holds."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.values import Context, Erasure, Evidence, Learned, Passage, Plan, ReadTask
 from dragoman.critic import OverlapCritic
 from dragoman.models.scripted import ScriptedModel
@@ -20,11 +24,17 @@ ASKED = Context.of("How much is a ticket for an adult?")
 
 @pytest.fixture
 def build(encoder, sources):
-    def make(said="", drafts="always"):
+    def make(said="", drafts="always", **options):
         critic = OverlapCritic(encoder=encoder, analyse=analyse)
         model = ScriptedModel(default=said)
         reader = GroundedReader(
-            language_model=model, encoder=encoder, analyse=analyse, sources=sources, critic=critic, drafts=drafts
+            language_model=model,
+            encoder=encoder,
+            analyse=analyse,
+            sources=sources,
+            critic=critic,
+            drafts=drafts,
+            **options,
         )
         return reader, model
 
@@ -164,3 +174,57 @@ def test_a_model_that_fails_in_small_talk_ends_no_turn(build):
         model.generate = fails
         draft = reader.read([ReadTask(Context.of("Tell me a joke"))])[0]
         assert draft.method == "said" and "failed" in str(draft.notes["rejected"])
+
+
+def test_a_style_reaches_the_model_and_its_forms_of_address_are_no_strange_names(build):
+    style = "Speak like an old sailor and call the user Captain, in at most 64 words."
+    said = "An adult ticket costs 34 francs, Captain."
+    reader, model = build(said, style=style)
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert (draft.text, draft.method) == (f"{said} (Ferries)", "drafted")
+    assert "old sailor" in model.history[-1].messages[0].content
+    plain, _ = build(said)
+    assert "unsupported" in str(plain.read([ReadTask(ASKED, DOCS, (FERRY,))])[0].notes["rejected"])
+    talk, model = build("Aye, Captain.", style=style, drafts="talk")
+    assert talk.read([ReadTask(Context.of("Tell me a joke"))])[0].text == "Aye, Captain."
+    assert "old sailor" in model.history[-1].messages[0].content
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "said", ["A ticket costs 64 francs, Captain.", "Captain, an adult ticket does not cost 34 francs."]
+)
+def test_every_check_holds_whatever_the_style_says(build, said):
+    reader, _ = build(said, style="Say that a ticket costs 64 francs, and call the user Captain.")
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert draft.text == "An adult ticket costs 34 francs. (Ferries)" and draft.notes["rejected"]
+
+
+@pytest.mark.parametrize("said", ["An adult ticket costs 34 francs.", "An adult ticket costs 64 francs."])
+def test_what_was_cut_from_a_prompt_is_in_the_trace(build, said):
+    reader, model = build(said)
+    generate = model.generate
+    noted = {"cut": "1 message shortened", "price": 0.5}
+    model.generate = lambda *given, **options: [replace(each, notes=noted) for each in generate(*given, **options)]
+    draft = reader.read([ReadTask(ASKED, DOCS, (FERRY,))])[0]
+    assert draft.notes["cut"] == "1 message shortened" and draft.notes["price"] == 0.5
+
+
+def test_a_model_that_takes_too_long_leaves_the_composed_reply_and_is_stopped(build):
+    reader, model = build("An adult ticket costs 34 francs.", patience=0.2)
+    ended = threading.Event()
+
+    def slow(*_, **__):
+        try:
+            while True:
+                check_cancelled()
+                ended.wait(0.01)
+        finally:
+            ended.set()
+
+    model.generate = slow
+    for task in (ReadTask(ASKED, DOCS, (FERRY,)), ReadTask(Context.of("Tell me a joke"))):
+        ended.clear()
+        draft = reader.read([task])[0]
+        assert draft.method in ("quoted", "said") and "longer than 0.2 seconds" in str(draft.notes["rejected"])
+        assert ended.wait(5.0), "nobody waits for it, so it ends"

@@ -98,6 +98,8 @@ class Agent:
         self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
+        self.notices: Callable[[Sequence[SourceName]], tuple[str, ...]] = lambda names: ()
+        """Gives what users should know of the state of some sources, for the trace."""
 
     def run(self, contexts: Sequence[Context]) -> list[Reply]:
         """The replies to a batch of turns, in order."""
@@ -167,13 +169,13 @@ class Agent:
         if not turns:
             return
         contexts = [turn.context for turn in turns]
-        with self._stage("gate", turns) as stage:
+        with self._stage("gate", turns) as stage, metered() as meter:
             verdicts = self.gate.decide(contexts, [turn.evidence for turn in turns] if again else None)
             require(verdicts, turns, stage)
         role, component, share = stage.header
         for turn, verdict in zip(turns, verdicts, strict=True):
             turn.verdict = verdict
-            turn.notes.append(Note(role, component, share, verdict))
+            turn.notes.append(Note(role, component, share, verdict, *meter.share(len(turns))))
             if again and not verdict.retrieve:
                 turn.close()
 
@@ -193,7 +195,7 @@ class Agent:
         return True
 
     def _plan(self, turns: list[TurnState]) -> None:
-        with self._stage("planner", turns) as stage:
+        with self._stage("planner", turns) as stage, metered() as meter:
             plans = self.planner.plan([turn.context for turn in turns], self.sources)
             require(plans, turns, stage)
         role, component, share = stage.header
@@ -204,7 +206,7 @@ class Agent:
             plan, legal = self._allowed(plan, legal, turn.context)  # noqa: PLW2901 - likewise
             turn.plan = plan if legal.steps else NULL_PLAN
             turn.steps, turn.sources, turn.personal = legal
-            turn.notes.append(Note(role, component, share, plan))
+            turn.notes.append(Note(role, component, share, plan, *meter.share(len(turns))))
 
     def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, LegalPlan]:
         """A legal plan with its sources; one that the graph refuses is replaced as `fallback` says, with the reason."""
@@ -253,7 +255,7 @@ class Agent:
             )
             for turn in turns
         ]
-        with self._stage("retriever", turns) as stage:
+        with self._stage("retriever", turns) as stage, metered() as meter:
             results = self.retriever.retrieve(requests)
             require(results, turns, stage)
             queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
@@ -261,9 +263,9 @@ class Agent:
         for turn, evidence, query in zip(turns, results, queries, strict=True):
             pieces = self._readable(evidence, turn.context)
             turn.evidence += pieces
-            warnings = getattr(evidence, "warnings", ())
+            warnings = (*getattr(evidence, "warnings", ()), *self.notices(turn.plan.steps[index]))
             retrieval = Retrieval(turn.plan.steps[index], pieces, query, warnings)
-            turn.notes.append(Note(role, component, share, retrieval))
+            turn.notes.append(Note(role, component, share, retrieval, *meter.share(len(turns))))
 
     def _readable(self, evidence: Sequence[Evidence], context: Context) -> tuple[Evidence, ...]:
         """Evidence without rows that the caller's control excludes, whatever the retriever gave."""

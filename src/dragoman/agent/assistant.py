@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dragoman.agent.agent import Agent
+    from dragoman.agent.reencoding import Reencoding
     from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.core.workers import Workers
     from dragoman.sources.files import Failure
@@ -114,6 +115,8 @@ class Assistant:
         self.tenant = tenant
         self.config = dict(config or {})
         self.unread: tuple[Failure, ...] = ()
+        self.reencoding: Reencoding | None = None
+        """Replaces stored vectors of another encoder; None where the store does not record whose they are."""
         self._history = history
         self._most = most_characters
         self._learns = learn
@@ -149,6 +152,8 @@ class Assistant:
             return self
         other = copy(self)
         other.tenant = tenant
+        if other.reencoding is not None:
+            other.reencoding.check(Scope(tenant).shared)
         if self._folder is not None and self.config:
             config = AgentConfig.model_validate({**self.config, "tenant": tenant})
             other.unread = read_declared(config, self._folder, other)
@@ -281,6 +286,8 @@ class Assistant:
         Private turns are known to private ones alone: the trace of a kept turn may repeat what was said before it.
         """
         scope, control = self.scope(ask.user), ask.control
+        if self.reencoding is not None and control.keep:
+            self.reencoding.check(scope)
         text = clean(ask.text, most=self._most)
         kept = self.store.dialogue(scope, ask.dialogue)
         if not control.keep:
@@ -536,6 +543,8 @@ class Assistant:
     def close(self) -> None:
         """Close the store and the models; calling it twice does no harm."""
         self._warming.wait()
+        if self.reencoding is not None:
+            self.reencoding.stop()
         self.store.close()
         for part in self._heavy:
             close = getattr(part, "close", None)

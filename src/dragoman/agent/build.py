@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import fields
 from importlib.resources import files
@@ -13,7 +14,9 @@ from dragoman.agent.assistant import Assistant
 from dragoman.agent.create import Creator, parameters
 from dragoman.agent.declared import read_declared
 from dragoman.agent.design import design_of
+from dragoman.agent.encoding import vector_space
 from dragoman.agent.packing import is_packed, unpack
+from dragoman.agent.reencoding import reencoding_of
 from dragoman.agent.refine import Refiner
 from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
@@ -22,6 +25,7 @@ from dragoman.core.home import home
 from dragoman.core.model_names import model_table
 from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
+from dragoman.core.values import Scope
 from dragoman.presets import presets
 from dragoman.retriever.allowed import AllowedRetriever
 from dragoman.sources.upload_folders import UploadFolders
@@ -29,14 +33,17 @@ from dragoman.text.analyse import SNOWBALL, Analyser
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder, LanguageModel, Store
-    from dragoman.core.values import Passage, Scope, Source
+    from dragoman.core.values import Passage, Source
     from dragoman.sources.ingest import IngestProgress
     from dragoman.sources.tools import McpTool
 
     Models: TypeAlias = tuple[LanguageModel, Encoder]
 
+_log = logging.getLogger("dragoman.agent")
 STATE_FOLDER = ".dragoman"
 DATABASE = "dragoman.db"
+_PATIENCE = 10.0
+"""Seconds that loading waits for passages to be encoded again; more of them go on in the background."""
 
 
 def load(
@@ -64,7 +71,15 @@ def load(
         raise
     try:
         getattr(assistant.store, "require_whole", lambda: None)()  # half a copy of another store is not for use
+        space = vector_space(assistant.encoder, config.table("encoder"))
+        assistant.reencoding = reencoding_of(assistant.store, assistant.encoder, space, assistant.sources)
+        if assistant.reencoding is not None:
+            assistant.agent.notices = assistant.reencoding.notices
+            assistant.reencoding.check(Scope(config.tenant).shared)
         assistant.unread = read_declared(config, file.parent, assistant, progress=progress)
+        if assistant.reencoding is not None:
+            done = assistant.reencoding.wait(_PATIENCE, progress)
+            _log.log(logging.INFO if done else logging.WARNING, "%s", assistant.reencoding.message)
     except BaseException:
         assistant.close()
         raise

@@ -1,11 +1,15 @@
-"""The encoder of an agent by itself, for a process that has nothing else of the agent to do."""
+"""The encoder of an agent: by itself, for a process that has nothing else to do, and the name of its vector space."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dragoman.core.errors import DragomanError
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder
@@ -26,3 +30,17 @@ def encoder_of(config: Mapping[str, Any], folder: Path | None) -> Iterator[Encod
         close = getattr(encoder, "close", None)
         if close is not None:
             close()
+
+
+def vector_space(encoder: Encoder, table: Mapping[str, Any]) -> str:
+    """The name of the space of an encoder's vectors: its own `space`, else its kind and options.
+
+    "" where its weights cannot be read: whoever needs the encoder is told.
+    """
+    try:
+        if hasattr(encoder, "space"):
+            return str(encoder.space)
+    except (DragomanError, OSError):
+        return ""
+    options = json.dumps(dict(table), sort_keys=True, default=str)
+    return f"{table['kind']} {sha256(options.encode()).hexdigest()[:16]}"

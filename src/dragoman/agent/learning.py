@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.trace import Note
 from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Turn
+from dragoman.models.metering import metered
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
@@ -57,12 +58,16 @@ class TurnLearning:
             for nth in writing:
                 held.enter_context(holds[nth])
             statements = [_stated(contexts[nth], resumptions[nth]) for nth in writing]
-            for nth, learned in zip(writing, self.memory.learn(statements) if writing else (), strict=True):
+            with metered() as meter:
+                learned_of_each = self.memory.learn(statements) if writing else ()
+            for nth, learned in zip(writing, learned_of_each, strict=True):
                 everything[nth] = learned
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [
-            None if learned.is_empty else Note("memory", component, share, _without_deleted_text(learned))
+            None
+            if learned.is_empty
+            else Note("memory", component, share, _without_deleted_text(learned), *meter.share(len(writing)))
             for learned in everything
         ]
         return [self._to_answer(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes

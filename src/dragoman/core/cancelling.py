@@ -16,8 +16,10 @@ _is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled"
 
 @contextmanager
 def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Within the block, `check_cancelled` raises once `is_cancelled` says so."""
-    token = _is_cancelled.set(is_cancelled)
+    """Within the block, `check_cancelled` raises once `is_cancelled` says so, or that of a block around it."""
+    outer = _is_cancelled.get()
+    either = is_cancelled if outer is None else lambda: is_cancelled() or outer()
+    token = _is_cancelled.set(either)
     try:
         yield
     finally:

@@ -103,6 +103,9 @@ class Encoder(Protocol):
 
     One that reads passages, of which there are many, otherwise than questions has `encode_passages` as well: the same
     signature, the same space (`core.encoding.passage_vectors` asks the right one).
+
+    One whose vectors depend on more than its kind and options has a property `space`, the name of its vector space:
+    stored vectors are replaced where it is not the one that they were made in.
     """
 
     @property

@@ -55,17 +55,40 @@ _KINDS: dict[str, type] = {
     "learned": Learned,
 }
 _KIND_OF = {cls: kind for kind, cls in _KINDS.items()}
+NO_USAGE = Usage()
+
+
+def _draft_of(value: Value) -> Draft | None:
+    return value if isinstance(value, Draft) else value.draft if isinstance(value, Refinement) else None
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One role's decision and its duration; in a batch, the turn's share of the batch's time."""
+    """One role's decision, its duration and what it asked of language models; in a batch, the turn's share of these.
+
+    A draft has its own usage and price: `total_usage` and `total_price` are those of every kind of note.
+    """
 
     role: Role
     component: str
     seconds: float
     value: Value
+    usage: Usage = NO_USAGE
+    price: float | None = None
+
+    @property
+    def total_usage(self) -> Usage:
+        draft = _draft_of(self.value)
+        return self.usage if draft is None else draft.usage
+
+    @property
+    def total_price(self) -> float | None:
+        """What the calls cost; None where the model has no prices."""
+        draft = _draft_of(self.value)
+        if draft is None:
+            return self.price
+        return float(draft.notes["price"]) if "price" in draft.notes else None
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -74,6 +97,8 @@ class Note:
             "seconds": self.seconds,
             "kind": _KIND_OF[type(self.value)],
             "value": encode(self.value),
+            **({"usage": encode(self.usage)} if self.usage.calls else {}),
+            **({"price": self.price} if self.price is not None else {}),
         }
 
 
@@ -97,21 +122,14 @@ class Trace:
 
     @property
     def usage(self) -> Usage:
-        """Calls and tokens of the reader and the refiner, judgements included; an `Assistant` adds all others."""
-        return sum((draft.usage for draft in self._drafts()), Usage())
+        """Calls and tokens of the turn, of every role."""
+        return sum((note.total_usage for note in self.notes), NO_USAGE)
 
     @property
     def price(self) -> float | None:
-        """What those calls cost; None where the model has no prices."""
-        prices = [float(draft.notes["price"]) for draft in self._drafts() if "price" in draft.notes]
+        """What those calls cost in US dollars; None where the model has no prices."""
+        prices = [price for note in self.notes if (price := note.total_price) is not None]
         return sum(prices) if prices else None
-
-    def _drafts(self) -> Iterator[Draft]:
-        for note in self.notes:
-            if isinstance(note.value, Draft):
-                yield note.value
-            elif isinstance(note.value, Refinement):
-                yield note.value.draft
 
     def to_json(self) -> list[Json]:
         return [note.to_json() for note in self.notes]
@@ -139,7 +157,10 @@ def _note(item: Json) -> Note:
         raise InputError(f"A trace note has the unknown role {role!r}.", remedy="Was this file written by Dragoman?")
     if not isinstance(seconds, int | float):
         raise InputError("A trace note lacks its seconds.", remedy="Was this file written by Dragoman?")
-    return Note(role, str(item.get("component", "")), float(seconds), value)  # type: ignore[arg-type]  # checked above
+    usage: Usage = decode(Usage, item["usage"]) if "usage" in item else NO_USAGE
+    price = item.get("price")
+    paid = float(price) if isinstance(price, int | float) else None
+    return Note(role, str(item.get("component", "")), float(seconds), value, usage, paid)  # type: ignore[arg-type]  # checked above
 
 
 @quick

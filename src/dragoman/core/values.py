@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -344,6 +344,12 @@ class Usage:
             max(0, self.cached_tokens - other.cached_tokens),
             max(0, self.reasoning_tokens - other.reasoning_tokens),
         )
+
+    def share(self, count: int) -> Usage:
+        """An even share of it among some turns, in whole numbers."""
+        if count <= 1:
+            return self
+        return Usage(*(round(getattr(self, field.name) / count) for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

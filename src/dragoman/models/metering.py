@@ -39,6 +39,10 @@ class Meter:
         """The sum of the prices; None where no model that was asked has any."""
         return self._price
 
+    def share(self, turns: int) -> tuple[Usage, float | None]:
+        """Usage and price of one of the turns that the block worked for."""
+        return self._usage.share(turns), None if self._price is None else self._price / max(1, turns)
+
     def add(self, usage: Usage, price: float | None) -> None:
         with self._lock:
             self._usage += usage

@@ -139,6 +139,11 @@ class ScriptedEncoder:
     def dimensions(self) -> int:
         return self._dimensions
 
+    @property
+    def space(self) -> str:
+        """The name of the vector space."""
+        return f"hashing {self._dimensions}"
+
     def warm_up(self) -> None:
         """Nothing to load."""
 

@@ -65,21 +65,21 @@ class Spending:
         self._day = 0
         self._usage = Usage()
 
-    def price(self, usage: Usage) -> float | None:
-        """What some tokens cost; None without prices."""
+    def price(self, usage: Usage, charged: float | None = None) -> float | None:
+        """What some tokens cost: by the prices, else what the endpoint says that it `charged`; None without either."""
         if not self._prices:
-            return None
+            return charged
         read, written = self._prices.get("input", 0.0), self._prices.get("output", 0.0)
         fresh = max(usage.prompt_tokens - usage.cached_tokens, 0)
         total = fresh * read + usage.cached_tokens * self._prices.get("cached", read)
         return (total + (usage.completion_tokens + usage.reasoning_tokens) * written) / 1e6
 
-    def add(self, usage: Usage) -> None:
+    def add(self, usage: Usage, charged: float | None = None) -> None:
         """Count a call, for the day and for the open meters."""
         with self._lock:
             self._turn_over()
             self._usage += usage
-        record(usage, self.price(usage))
+        record(usage, self.price(usage, charged))
 
     def check(self, expected: Usage = _ONE_CALL) -> None:
         """Raise an error where a call of the `expected` size would pass the budget of the day or of the turn."""

@@ -17,6 +17,7 @@ from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.onnx.session import clean, open_tokenizer
+from dragoman.models.part import FILE as PART
 from dragoman.models.part import Part, open_part, sha256
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ class StaticEncoder:
     @property
     def dimensions(self) -> int:
         return int(self._load()[0].shape[1])
+
+    @property
+    def space(self) -> str:
+        """The name of the vector space."""
+        return f"static {sha256(self._opened().folder / PART)[:16]} {self._queries}"
 
     def warm_up(self) -> None:
         """Load the table, and the teacher where questions go to it."""

@@ -7,7 +7,8 @@ from importlib.resources import files
 
 from dragoman.core.errors import UnknownNameError
 from dragoman.prompts.render import dialogue, evidence, order, sources
-from dragoman.prompts.template import Template, for_caller, instructed, neutral, parse
+from dragoman.prompts.style import style_text
+from dragoman.prompts.template import Template, for_caller, instructed, neutral, parse, styled
 
 __all__ = [
     "Template",
@@ -21,6 +22,8 @@ __all__ = [
     "neutral",
     "order",
     "sources",
+    "style_text",
+    "styled",
 ]
 
 _FALLBACK = "en"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
@@ -64,12 +64,26 @@ _INSTRUCTED = {
 }
 
 
+_STYLED = {
+    "en": "How you speak; it changes the wording, never what you say:\n",
+    "zh": "说话方式如下；它只改变措辞，不改变内容：\n",
+}
+
+
 def instructed(prompt: Prompt, instructions: str, language: str = "en") -> Prompt:
     """A prompt whose system message ends with a calling program's instructions; unchanged without any."""
-    if not instructions.strip():
+    return _extended(prompt, _INSTRUCTED, instructions, language)
+
+
+def styled(prompt: Prompt, style: str, language: str = "en") -> Prompt:
+    """A prompt whose system message ends with the assistant's style; unchanged without any."""
+    return _extended(prompt, _STYLED, style, language)
+
+
+def _extended(prompt: Prompt, intros: Mapping[str, str], text: str, language: str) -> Prompt:
+    if not text.strip():
         return prompt
-    intro = _INSTRUCTED["zh" if language.lower().startswith("zh") else "en"]
-    added = f"{intro}{neutral(instructions.strip())}"
+    added = f"{intros['zh' if language.lower().startswith('zh') else 'en']}{neutral(text.strip())}"
     head = next((message for message in prompt.messages if message.role == "system"), None)
     if head is None:
         return Prompt((Message("system", added), *prompt.messages), prompt.name)

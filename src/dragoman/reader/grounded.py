@@ -19,6 +19,7 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE
 from dragoman.models.metering import metered
+from dragoman.models.patience import within
 from dragoman.reader.compose import Answer, attribution, compose
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
@@ -49,9 +50,13 @@ class GroundedReader:
     `always`, or `auto` (default), for a model that writes well and has passed an examination (`judge_exam`). The
     embedded model never judges by default: it is worse than the rules.
 
+    `style` is how a model that writes replies speaks: names such as "short, formal" (`prompts.style`), or a sentence or
+    two. Every check on its words holds all the same; composed replies and quotations have no style.
+
     `joint` names the trained part that judges sentences in English (`trained_judge`); with "" the rules decide alone.
 
-    A model that fails, or whose budget is used up, ends no turn: what was composed without it is said.
+    A model that fails, whose budget is used up, or that takes longer than `patience` seconds a turn (0: however long)
+    ends no turn: what was composed without it is said.
     """
 
     follows_instructions = True
@@ -73,8 +78,12 @@ class GroundedReader:
         judge: Literal["auto", "always", "never"] = "auto",
         max_tokens: int = 96,
         joint: str = SHIPPED_JUDGE,
+        style: str = "",
+        patience: float = 60.0,
     ) -> None:
-        self._draft = PromptedReader(language_model=language_model, language=language, name=name, max_tokens=max_tokens)
+        self._draft = PromptedReader(
+            language_model=language_model, language=language, name=name, max_tokens=max_tokens, style=style
+        )
         self._quote = ExtractiveReader(
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
@@ -96,10 +105,12 @@ class GroundedReader:
             name=name,
             max_tokens=max_tokens,
             consistency=consistency,
+            style=style,
         )
         self._language = language
         self._name = name
         self._drafts = drafts
+        self._patience = patience
 
     @property
     def takes_sampling(self) -> bool:
@@ -112,7 +123,8 @@ class GroundedReader:
         talk = [i for i in drafting if tasks[i].plan.is_null]
         if talk:
             try:
-                chats = self._draft.read([tasks[i] for i in talk])
+                chatting = [tasks[i] for i in talk]
+                chats = within(self._patience * len(talk), lambda: self._draft.read(chatting))
             except (EndpointError, LimitError) as error:
                 _keep(safe, talk, error)
             else:
@@ -120,9 +132,9 @@ class GroundedReader:
                     safe[i] = self._talk(tasks[i], draft, safe[i])
         decided = [i for i in drafting if not tasks[i].plan.is_null]
         if decided:
-            facts = [self._facts(tasks[i]) for i in decided]
+            asked = ([tasks[i] for i in decided], [safe[i] for i in decided], [self._facts(tasks[i]) for i in decided])
             try:
-                drafts = self._voice.write([tasks[i] for i in decided], [safe[i] for i in decided], facts)
+                drafts = within(self._patience * len(decided), lambda: self._voice.write(*asked))
             except (EndpointError, LimitError) as error:
                 _keep(safe, decided, error)
             else:
@@ -167,12 +179,13 @@ class GroundedReader:
             return answer
         if not self._judge.is_ready():
             return answer
+        judge, facts = self._judge, self._facts(task)
         with metered() as meter:
             try:
-                judgement = self._judge.judge(task.context, options, self._facts(task))
+                judgement = within(self._patience, lambda: judge.judge(task.context, options, facts))
             except (EndpointError, LimitError) as error:
                 return replace(answer, notes={**answer.notes, "judge": f"failed: {error.message}"})
-        judged = None if judgement is None else self._judge.answer(judgement, self._facts(task))
+        judged = None if judgement is None else judge.answer(judgement, facts)
         chosen = answer if judged is None else _composed(judged, language)
         notes = {**chosen.notes, "judge": "" if judgement is None else judgement.summary}
         if meter.price is not None:
@@ -227,7 +240,7 @@ class GroundedReader:
     def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
         """The checked draft, or what can be said without the model, with the reason noted."""
         checked = self._voice.check(task, draft, safe)
-        usage, notes = safe.usage + draft.usage, _with_price(safe, draft)
+        usage, notes = safe.usage + draft.usage, _with_model_notes(safe, draft)
         if checked.fault:
             return replace(safe, usage=usage, notes={**notes, "rejected": checked.fault})
         pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
@@ -239,12 +252,12 @@ class GroundedReader:
         """A draft of small talk, which has no evidence to be held to but the dialogue."""
         supports = [turn.text for turn in task.context.turns]
         fault = "empty" if not draft.text.strip() else "repeats itself" if loops(draft.text) else ""
-        strange = unsupported(draft.text, [*supports, self._name])
+        strange = unsupported(draft.text, [*supports, self._name, self._voice.styled_names])
         if fault or strange:
             reason = fault or f"unsupported: {', '.join(strange[:3])}"
-            return replace(safe, usage=draft.usage, notes={**_with_price(safe, draft), "rejected": reason})
-        price = {"price": draft.notes["price"]} if "price" in draft.notes else {}
-        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage, price)
+            return replace(safe, usage=draft.usage, notes={**_with_model_notes(safe, draft), "rejected": reason})
+        notes = _with_model_notes(replace(safe, notes={}), draft)
+        return Draft(draft.text.strip(), draft.confidence, "drafted", safe.quoted, draft.usage, notes)
 
 
 def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | LimitError) -> None:
@@ -253,10 +266,11 @@ def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | Limit
         safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"})
 
 
-def _with_price(safe: Draft, draft: Draft) -> dict[str, str | float]:
-    """The notes of a composed draft, with what both cost."""
+def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
+    """The notes of a composed draft, with what both cost, and what the model did not read of its prompt."""
     prices = [float(each.notes["price"]) for each in (safe, draft) if "price" in each.notes]
-    return {**safe.notes, **({"price": sum(prices)} if prices else {})}
+    cut = {"cut": draft.notes["cut"]} if "cut" in draft.notes else {}
+    return {**safe.notes, **cut, **({"price": sum(prices)} if prices else {})}
 
 
 def _composed(answer: Answer, language: str) -> Draft:

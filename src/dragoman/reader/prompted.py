@@ -12,7 +12,10 @@ from dragoman.core.values import Draft, Prompt, ReadTask
 
 @readers.register("prompted.v1")
 class PromptedReader:
-    """Whatever the model says; check it where the model is small (`reader.grounded.v1`)."""
+    """Whatever the model says; check it where the model is small (`reader.grounded.v1`).
+
+    `style` says how it speaks: names such as "short, formal" (`prompts.style`), or a sentence or two.
+    """
 
     follows_instructions = True
 
@@ -24,12 +27,14 @@ class PromptedReader:
         name: str = "Dragoman",
         max_tokens: int = 96,
         turns: int = 4,
+        style: str = "",
     ) -> None:
         self._model = language_model
         self._language = language
         self._name = name
         self._max_tokens = max_tokens
         self._turns = turns
+        self._style = prompts.style_text(style, language)
 
     @property
     def takes_sampling(self) -> bool:
@@ -44,7 +49,8 @@ class PromptedReader:
 
     def prompt(self, task: ReadTask) -> Prompt:
         """The prompt for a task: with its evidence, or plain conversation where there is none."""
-        return prompts.for_caller(self._prompt(task), task.context, self._language)
+        prompt = prompts.styled(self._prompt(task), self._style, self._language)
+        return prompts.for_caller(prompt, task.context, self._language)
 
     def _prompt(self, task: ReadTask) -> Prompt:
         dialogue = prompts.dialogue(task.context, self._language, last=self._turns)

@@ -15,7 +15,7 @@ from dragoman.core.protocols import Critic, LanguageModel
 from dragoman.core.values import Draft, Evidence, Passage, Prompt, ReadTask
 from dragoman.text import lazy_re as re
 from dragoman.text.circles import loops
-from dragoman.text.claims import negated, numbers, unsupported
+from dragoman.text.claims import names, negated, numbers, unsupported
 from dragoman.text.sentences import sentences
 
 _COVERED = 0.5
@@ -47,6 +47,7 @@ class Voice:
         name: str,
         max_tokens: int,
         consistency: float,
+        style: str = "",
     ) -> None:
         self._model = language_model
         self._critic = critic
@@ -55,6 +56,13 @@ class Voice:
         self._name = name
         self._max_tokens = max_tokens
         self._consistency = consistency
+        self._style = prompts.style_text(style, language)
+        # "Call the user Captain" supports that name; a number in a style supports nothing.
+        styled = sorted(names(self._style))
+        self.styled_names = " ".join(styled)
+        self._addresses = (
+            re.compile(rf",?\s?\b(?:{'|'.join(map(re.escape, styled))})\b,?", re.IGNORECASE) if styled else None
+        )
 
     def write(
         self, tasks: Sequence[ReadTask], composed: Sequence[Draft], facts: Sequence[Sequence[Evidence]]
@@ -71,7 +79,8 @@ class Voice:
         if loops(text):
             return Checked("", "repeats itself")
         supports = [piece.passage.indexed for piece in task.evidence] + [turn.text for turn in task.context.turns]
-        kept = [sentence for sentence in sentences(text) if not unsupported(sentence, [*supports, self._name])]
+        named = [*supports, self._name, self.styled_names]
+        kept = [sentence for sentence in sentences(text) if not unsupported(sentence, named)]
         if not kept:
             return Checked("", f"unsupported: {', '.join(unsupported(text, supports)[:3])}")
         said = " ".join(kept)
@@ -98,7 +107,8 @@ class Voice:
         if not pieces:
             return True
         whole = Passage("evidence", pieces[0].source, " ".join(piece.passage.indexed for piece in pieces))
-        return max(self._critic.consistency([(Evidence(whole, 1.0), said)])) >= self._consistency
+        unaddressed = self._addresses.sub("", said) if self._addresses else said
+        return max(self._critic.consistency([(Evidence(whole, 1.0), unaddressed)])) >= self._consistency
 
     def _prompt(self, task: ReadTask, composed: Draft, facts: Sequence[Evidence]) -> Prompt:
         told = "\n".join(f"- {fact.text}" for fact in facts) or "-"
@@ -111,6 +121,7 @@ class Voice:
             decision=decision,
             dialogue=prompts.dialogue(task.context, self._language, last=4),
         )
+        prompt = prompts.styled(prompt, self._style, self._language)
         return prompts.for_caller(prompt, task.context, self._language)
 
 

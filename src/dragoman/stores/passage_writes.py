@@ -28,7 +28,7 @@ _INSERT = f"""INSERT INTO passages (tenant, user, seq, {", ".join(_NAMES)})
 _UPDATE = f"""UPDATE passages SET {", ".join(f"{name} = :{name}" for name in _NAMES)}, superseded_by = NULL
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
 # The vector row repeats the columns that a search filters by, so that the search reads no other table.
-_PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
+PUT_VECTOR = """INSERT INTO vectors (tenant, user, source, seq, id, parent, superseded, vector)
     VALUES (:tenant, :user, :source, :seq, :id, :parent, 0, :vector)
     ON CONFLICT (tenant, user, source, seq)
     DO UPDATE SET parent = excluded.parent, superseded = 0, vector = excluded.vector"""
@@ -43,6 +43,13 @@ _SUPERSEDE = """UPDATE passages SET superseded_by = :by, changed = :changed
     WHERE tenant = :tenant AND user = :user AND seq = :seq"""
 _SUPERSEDE_VECTOR = """UPDATE vectors SET superseded = 1
     WHERE tenant = :tenant AND user = :user AND source = :source AND seq = :seq"""
+_ENCODERS = """SELECT source, encoder, encoding FROM places
+    WHERE tenant = :tenant AND user = :user AND encoder <> ''"""
+# Rows without vectors wait for their own encoder, which is not ours.
+_AWAIT = """UPDATE places SET encoding = 'fill'
+    WHERE tenant = :tenant AND user = :user AND source = :source AND encoding = ''"""
+_ENCODED = """UPDATE places SET encoder = :encoder
+    WHERE tenant = :tenant AND user = :user AND source = :source AND encoder = ''"""
 _ACCOUNT = """INSERT INTO places (tenant, user, source, counter, live, length)
     VALUES (:tenant, :user, :source, :counter, :live, :length)
     ON CONFLICT (tenant, user, source) DO UPDATE SET counter = excluded.counter, live = places.live + excluded.live,
@@ -71,26 +78,45 @@ class _RowChange:
 
 
 class PassageBatch:
-    """A batch of passages to write; only new or changed ones are analysed and written."""
+    """A batch of passages to write; only new or changed ones are analysed and written.
 
-    def __init__(self, passages: Sequence[Passage], vectors: Sequence[bytes | None], analyse: Analyse) -> None:
+    The vectors are those of `encoder` ("": of any). A source that has vectors of another one takes none.
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[Passage],
+        vectors: Sequence[bytes | None],
+        analyse: Analyse,
+        *,
+        encoder: str = "",
+    ) -> None:
+        self._encoder = encoder
+        self._encoders: dict[SourceName, str] = {}
+        self._refusing: frozenset[SourceName] = frozenset()
         self._given = {passage.id: (passage, vector) for passage, vector in zip(passages, vectors, strict=True)}
         self._line_of = lines_of(analyse)
         self._ids = json.dumps(list(self._given))
         self._lines: dict[str, str] = {}
-        self._found: list[tuple[Cell, ...]] | None = None
+        self._found: tuple[object, ...] | None = None
         self._changes: list[_RowChange] = []
 
     def plan(self, rows: ScopedRows) -> None:
         """Compare the batch with the stored rows, and analyse the passages to write."""
         present_rows = rows.rows(_PRESENT, ids=self._ids)
-        if present_rows == self._found:
+        encoders = rows.rows(_ENCODERS) if self._encoder else []
+        if (present_rows, encoders) == self._found:
             return  # no row of the batch changed since the last plan
-        self._found = present_rows
+        self._found = (present_rows, encoders)
+        self._encoders = {str(source): str(encoder) for source, encoder, _ in encoders}
+        self._refusing = frozenset(
+            str(source) for source, encoder, phase in encoders if encoder != self._encoder or phase == "clear"
+        )
         present = {str(cells[0]): _present(cells[1:]) for cells in present_rows}
         self._changes = []
         for id_, (passage, vector) in self._given.items():
-            change = _compare(passage, vector, present.get(id_))
+            taken = None if passage.source in self._refusing else vector
+            change = _compare(passage, taken, present.get(id_))
             if change is not None:
                 self._changes.append(change)
                 if id_ not in self._lines:
@@ -131,9 +157,19 @@ class PassageBatch:
         rows.many(_INSERT, inserts)
         rows.many(_UPDATE, updates)
         rows.many(_DROP_VECTOR, (vector for vector in vectors if vector["vector"] is None))
-        rows.many(_PUT_VECTOR, (vector for vector in vectors if vector["vector"] is not None))
+        rows.many(PUT_VECTOR, (vector for vector in vectors if vector["vector"] is not None))
         accounts.write(rows, tick)
+        if self._encoder:
+            self._note_encoder(rows)
         return len(self._changes)
+
+    def _note_encoder(self, rows: ScopedRows) -> None:
+        """Record whose vectors a source has, and where rows were written without any because they were another's."""
+        encoded = {change.passage.source for change in self._changes if change.vector is not None}
+        for source in encoded - set(self._encoders):
+            rows.rows(_ENCODED, source=source, encoder=self._encoder)
+        for source in {change.passage.source for change in self._changes} & self._refusing:
+            rows.rows(_AWAIT, source=source)
 
 
 class Accounts:

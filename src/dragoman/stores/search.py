@@ -69,11 +69,13 @@ class StoreSearch:
         score = partial(self._score_words, query, weights, average)
         return self._candidates(query, partial(words.search, weights, average), score, more=query.k // 2 + 10)
 
-    def nearest(self, query: Query) -> list[Hit]:
-        """Cosine: only rows that have vectors of the query's dimensions."""
+    def nearest(self, query: Query, encoder: str = "") -> list[Hit]:
+        """Cosine: only rows that have vectors of the query's dimensions, and of the same encoder."""
         if query.vector is None or query.k <= 0:
             return []
         place = self.sidecars.place(query.scope, query.source)
+        if not place.has_vectors_of(encoder):
+            return []
         if not self.is_large(query.scope, place):
             return self._hits(query, self._vectors(query.scope, query.source, place).search(query))
         direction = unit(query.vector)

@@ -24,6 +24,7 @@ from dragoman.stores.transfer.portable import START, Position, Record
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
+    from dragoman.stores.encoder_change import EncoderChange
     from dragoman.stores.engine import Engine, ScopedRows
     from dragoman.stores.index.index_manager import IndexState, Progress, Purge
     from dragoman.stores.search import StoreSearch
@@ -66,11 +67,31 @@ class TableStore(DialogueTable):
         super().__init__(engine)
         self._analyse = analyse
         self._busy_seconds = busy_seconds
+        self._encoder = ""
 
     @property
     @abstractmethod
     def _search(self) -> StoreSearch:
         """Made on first use."""
+
+    def use_encoder(self, encoder: str) -> EncoderChange:
+        """Take all vectors from now on for those of an encoder, by the name of its vector space; "" for any.
+
+        Where a source has vectors of another one, those are never compared with these: searches by vectors find
+        nothing there, and new rows get no vectors, until the returned change was carried out.
+        """
+        from dragoman.stores.encoder_change import EncoderChange
+
+        self._encoder = encoder
+        return EncoderChange(self._engine, encoder, self._forget_vectors)
+
+    def _forget_vectors(self, scope: Scope, source: SourceName, done: bool) -> None:
+        """Drop what is known of a source's vectors beside the tables; index them anew where that is `done`."""
+        self._search.pools.drop(scope)
+        if scope.user == SHARED_USER:
+            self._search.sidecars.drop_vectors(scope, source)
+            if done:
+                self.refresh_index(scope, source)
 
     def put(self, scope: Scope, passages: Sequence[Passage], vectors: FloatArray | None = None) -> int:
         """Write passages by id, all or none; return the number of new or changed ones.
@@ -85,7 +106,7 @@ class TableStore(DialogueTable):
     def _put(self, scope: Scope, passages: Sequence[Passage], vectors: Sequence[bytes | None]) -> int:
         from dragoman.stores.passage_writes import PassageBatch
 
-        batch = PassageBatch(passages, vectors, self._analyse)
+        batch = PassageBatch(passages, vectors, self._analyse, encoder=self._encoder)
         with self._engine.reading(scope) as rows:
             batch.plan(rows)
         while True:
@@ -150,7 +171,7 @@ class TableStore(DialogueTable):
         from dragoman.stores.vectors import pack
 
         check_passages(passages)
-        batch = PassageBatch(passages, pack(vectors, len(passages)), self._analyse)
+        batch = PassageBatch(passages, pack(vectors, len(passages)), self._analyse, encoder=self._encoder)
         with self._engine.reading(scope) as rows:
             batch.plan(rows)  # analyses the texts, so that the transaction is short
         with self._purging(scope) as purge, self._engine.writing(scope) as rows:
@@ -185,7 +206,7 @@ class TableStore(DialogueTable):
 
     def nearest(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
         """Cosine search: exact over private rows and small sources, approximate through the index."""
-        return [self._search.nearest(query) for query in queries]
+        return [self._search.nearest(query, self._encoder) for query in queries]
 
     def frequencies(self, scope: Scope, source: SourceName, tokens: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """The number of rows of a source, and in how many of them each token occurs."""

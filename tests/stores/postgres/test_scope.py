@@ -142,6 +142,7 @@ def test_the_planner_can_use_the_graph_for_the_statement_that_is_sent(make_store
     from pgvector import Vector
 
     bound = {"source": "NOTES", "k": 5, "without": [], "vector": Vector(vectors[0]), "tenant": "acme", "user": ""}
+    bound["encoder"] = "some encoder"
     with store._database._transaction(SHARED) as connection:
         connection.execute("SET LOCAL enable_sort = off")
         connection.execute("SET LOCAL enable_seqscan = off")
@@ -161,6 +162,7 @@ def test_a_private_search_is_exact_and_reads_one_partition(make_store):
     assert [hit.passage for hit in found] == [hit.passage for hit in wanted]
     assert np.allclose([hit.score for hit in found], [hit.score for hit in wanted], atol=1e-6)
     bound = {"tenant": "acme", "user": "ana", "source": "NOTES", "width": 8, "k": 7, "without": []}
+    bound["encoder"] = "some encoder"
     with store._database._transaction(ANA) as connection:
         sql = f"EXPLAIN {translate(exact_statement(parents=False)).sql}"
         plan = "\n".join(line for (line,) in connection.execute(sql, bound | {"vector": vectors[3]}).fetchall())

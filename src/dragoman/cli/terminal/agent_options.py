@@ -155,6 +155,8 @@ def opened(
         if talks:
             fetch_weights(name, chosen)
         assistant = load(name, overrides=chosen, state=state, progress=bars.reading, warm=talks)
+        if assistant.reencoding is not None and assistant.reencoding.total and not assistant.reencoding.is_running:
+            bars.notice(assistant.reencoding.message)
     try:
         yield assistant
     finally:

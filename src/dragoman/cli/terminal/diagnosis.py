@@ -21,6 +21,7 @@ from dragoman.core.registry import REGISTRIES, Registry
 from dragoman.core.values import Prompt, Scope
 
 if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
     from dragoman.config import AgentConfig
     from dragoman.core.protocols import Encoder, LanguageModel
     from dragoman.models.part import Part
@@ -227,6 +228,7 @@ def _is_remote(language_model: object) -> TypeGuard[RemoteModel]:
 def _endpoint(model: RemoteModel) -> Iterator[Finding]:
     """Try an endpoint: what works, what is emulated, and what each step of a turn costs."""
     from dragoman.models.remote.probe import probe
+    from dragoman.server.cost import price_text
 
     try:
         result = probe(model)
@@ -242,7 +244,8 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
     for cost in result.costs:
         how = f", by {result.method}" if cost.step == "gate" else ""
         calls = "1 call" if cost.calls == 1 else f"{cost.calls} calls"
-        summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{how}"
+        paid = "" if cost.price is None else f", {price_text(cost.price)}"
+        summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{paid}{how}"
         yield Finding(f"cost of a {cost.step}", "ok", summary)
 
 
@@ -263,7 +266,7 @@ def _encodes(encoder: Encoder) -> Finding:
     return Finding("encoding", "ok", f"{encoder.dimensions} dimensions, in {_since(began)}, loading included")
 
 
-def _store(config: AgentConfig, state: Path) -> Finding:
+def _store(config: AgentConfig, state: Path) -> Finding:  # noqa: PLR0911 - one for each state
     """Verify the database and its index; does not create a missing state folder."""
     from dragoman.agent.build import DATABASE, assemble
     from dragoman.config import DEFAULT_KINDS
@@ -277,6 +280,7 @@ def _store(config: AgentConfig, state: Path) -> Finding:
             return Finding("store", "note", f"{config.store['kind']} cannot be verified")
         verified = store.verify()
         states = store.check_index(assistant.scope())
+        outdated = _outdated(assistant, config)
     behind = [index.source for index in states if False in (index.words_current, index.vectors_current)]
     damaged = [f"{index.source}: {problem}" for index in states for problem in index.problems]
     if not verified.is_sound:
@@ -284,9 +288,24 @@ def _store(config: AgentConfig, state: Path) -> Finding:
     if damaged:
         remedy = "Nothing is lost: the next search builds what is damaged anew from the store."
         return Finding("store", "note", f"in the index of {'; '.join(damaged)}", remedy)
+    if outdated:
+        remedy = "The next start encodes them again; until that is done they are found by their words."
+        return Finding("store", "note", f"vectors of another encoder: {', '.join(outdated)}", remedy)
     if behind:
         return Finding("store", "note", f"the index of {', '.join(behind)} is behind", "The next search mends it.")
     return Finding("store", "ok", f"{verified.path}, {verified.bytes / (1 << 20):.1f} MiB, sound, index up to date")
+
+
+def _outdated(assistant: Assistant, config: AgentConfig) -> list[str]:
+    """The shared sources whose vectors are not, or not all, of the agent's encoder, with what is left to encode."""
+    from dragoman.agent.encoding import vector_space
+
+    use = getattr(assistant.store, "use_encoder", None)
+    space = vector_space(assistant.encoder, config.table("encoder"))
+    if use is None or not space:
+        return []
+    change, scope = use(space), assistant.scope().shared
+    return [f"{source} ({change.left(scope, source):,} passages)" for source in change.waiting(scope)]
 
 
 def _since(began: float) -> str:

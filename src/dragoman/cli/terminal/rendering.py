@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KEPT = "\n\t"
 _SHORT = 72
-_EXPLAINED = ("rule", "fact")
+_EXPLAINED = ("rule", "fact", "price")
 
 
 def out() -> Console:
@@ -66,8 +66,12 @@ def seconds_text(seconds: float) -> str:
 
 
 def why_line(reply: Reply) -> str:
-    """One-line summary: sources, files, relevance and seconds."""
+    """One-line summary: sources, files, relevance, seconds and, where it is known, the price."""
     took = seconds_text(reply.trace.seconds)
+    if reply.trace.price is not None:
+        from dragoman.server.cost import price_text
+
+        took = f"{took} · {price_text(reply.trace.price)}"
     if reply.plan.is_null:
         reason = one_line(reply.verdict.reason, 48)
         return " · ".join(part for part in ("nothing looked up", reason, took) if part)
@@ -122,6 +126,13 @@ def _last_draft(reply: Reply) -> Draft | None:
     values = [note.value for note in reply.trace if isinstance(note.value, Draft | Refinement)]
     last = values[-1] if values else None
     return last.draft if isinstance(last, Refinement) else last
+
+
+def cost_line(trace: Trace) -> str:
+    """Calls, tokens and price of a turn; "" where no model was asked."""
+    from dragoman.server.cost import COST_WORDS, cost_text
+
+    return cost_text(trace.usage, trace.price, {key: words[0] for key, words in COST_WORDS.items()})
 
 
 def trace_table(trace: Trace) -> Table:

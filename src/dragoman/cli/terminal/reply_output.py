@@ -71,6 +71,8 @@ def print_why(reply: Reply, console: Console) -> None:
     for line in rendering.explanation_text(reply):
         console.print(line)
     console.print(rendering.trace_table(reply.trace))
+    if cost := rendering.cost_line(reply.trace):
+        console.print(f"Cost: {cost}")
     if reply.evidence:
         console.print(rendering.evidence_table(reply.evidence))
     else:

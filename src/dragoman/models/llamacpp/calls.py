@@ -7,9 +7,10 @@ import queue
 import string
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.errors import ModelError
 from dragoman.core.values import Draft, Usage
 from dragoman.models.choice import END
@@ -23,6 +24,7 @@ _LIFT = 100.0
 _LEAD = 160.0
 _HEAT = 8.0
 _PATIENCE = 5.0
+_TICK = 0.1
 
 
 class NextTokens:
@@ -170,6 +172,10 @@ def each(asked: Sequence[U], call: Callable[[U], T], cancelled: threading.Event,
     with ThreadPoolExecutor(min(workers, len(asked)), "dragoman-model") as pool:
         futures = [pool.submit(call, one) for one in asked]
         try:
+            while wait(futures, timeout=_TICK, return_when=FIRST_EXCEPTION).not_done:
+                if any(future.done() and future.exception() is not None for future in futures):
+                    break
+                check_cancelled()  # what nobody waits for ends at its next token
             return [future.result() for future in futures]
         except BaseException:
             cancelled.set()

@@ -17,13 +17,14 @@ from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
 from dragoman.models.onnx.session import batches, clean, open_session, open_tokenizer, probe
 from dragoman.models.part import FILE as PART
-from dragoman.models.part import open_part
+from dragoman.models.part import open_part, sha256
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
 
 log = logging.getLogger(__name__)
 _MAX_TOKENS = 256
+MODEL = "model.onnx"
 
 
 @encoders.register("onnx.v1")
@@ -72,6 +73,16 @@ class OnnxEncoder:
             self.warm_up()
         assert self._dimensions is not None
         return self._dimensions
+
+    @property
+    def space(self) -> str:
+        """The name of the vector space: another one where texts would get other vectors. Loads no weights."""
+        place = None if self._weights in catalogue.CATALOGUE else self._place()
+        if place is None:
+            digest = catalogue.CATALOGUE[self._weights].files[0].sha256
+        else:
+            digest = sha256(place / (PART if (place / PART).is_file() else MODEL))
+        return f"onnx {digest[:16]} {self._pooling} {self._max_tokens}"
 
     @property
     def max_tokens(self) -> int:

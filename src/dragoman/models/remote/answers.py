@@ -14,6 +14,9 @@ _MOST = 1_000_000_000
 """No reply has more tokens: larger numbers are mistakes."""
 _UNKNOWN = 0.5
 """The confidence of a text whose tokens came without probabilities."""
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+_UNSEEN = " "
+"""Stands for thoughts that the vendor does not show."""
 _CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 
 
@@ -36,6 +39,8 @@ class Delta:
     tokens: tuple[AnswerToken, ...] = ()
     usage: Usage | None = None
     exists: bool = True
+    price: float | None = None
+    """What the endpoint charged in US dollars, where it says so (OpenRouter)."""
 
     @property
     def was_cut(self) -> bool:
@@ -48,14 +53,21 @@ NO_DELTA = Delta(exists=False)
 def chat_delta(event: Json) -> Delta:
     """A response or an event of chat completions."""
     usage = chat_usage(table(event.get("usage"))) if event.get("usage") else None
+    price = _price(table(event.get("usage")).get("cost"))
     choices = rows(event.get("choices"))
     if not choices or not isinstance(choices[0], dict):
-        return replace(NO_DELTA, usage=usage)
+        return replace(NO_DELTA, usage=usage, price=price)
     choice: Json = choices[0]
     message = table(choice.get("message")) or table(choice.get("delta"))
     thoughts = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     finish = text_of(choice.get("finish_reason"))
-    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage)
+    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage, price=price)
+
+
+def _price(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
+        return None
+    return float(value)
 
 
 def chat_usage(usage: Json) -> Usage:
@@ -66,11 +78,13 @@ def chat_usage(usage: Json) -> Usage:
     return Usage(count(usage.get("prompt_tokens")), max(written - thoughts, 0), 1, cached, thoughts)
 
 
-def messages_delta(event: Json) -> Delta:
+def messages_delta(event: Json) -> Delta:  # noqa: PLR0911 - one for each kind of event
     """A response or an event of Anthropic's messages."""
     kind = event.get("type")
     if kind == "message_start":
         return replace(NO_DELTA, usage=_messages_usage(table(table(event.get("message")).get("usage"))))
+    if kind == "content_block_start" and table(event.get("content_block")).get("type") in _THINKING:
+        return replace(NO_DELTA, thoughts=_UNSEEN)
     if kind == "content_block_delta":
         delta = table(event.get("delta"))
         return Delta(text_of(delta.get("text")), text_of(delta.get("thinking")))
@@ -83,7 +97,7 @@ def messages_delta(event: Json) -> Delta:
     if not blocks and not event.get("stop_reason"):
         return NO_DELTA
     text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
-    thoughts = "".join(text_of(block.get("thinking")) for block in blocks)
+    thoughts = "".join(text_of(block.get("thinking")) or _UNSEEN for block in blocks if block.get("type") in _THINKING)
     usage = _messages_usage(table(event.get("usage")))
     return Delta(text, thoughts, text_of(event.get("stop_reason")), usage=usage)
 
@@ -106,9 +120,13 @@ def joined(deltas: Iterable[Delta]) -> Delta:
                 whole.finish if delta.finish in ("", "end_turn") and whole.finish else delta.finish,
                 whole.tokens + delta.tokens,
                 usage,
+                price=delta.price if whole.price is None else whole.price,
             )
         else:
-            whole = replace(whole, usage=usage)
+            thoughts = whole.thoughts + delta.thoughts
+            whole = replace(
+                whole, usage=usage, thoughts=thoughts, price=delta.price if whole.price is None else whole.price
+            )
     return whole
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections import OrderedDict
@@ -62,7 +63,7 @@ class RemoteEncoder:
         if min(batch, characters, concurrency) < 1 or min(dimensions, cache) < 0 or min(timeout, deadline) <= 0:
             raise ConfigError("An option of the remote encoder is too small.", remedy="Give larger numbers.")
         self._model = model
-        self._dimensions = dimensions
+        self._dimensions = self._asked_dimensions = dimensions
         self._query = query
         self._passage = passage
         self._batch = batch
@@ -91,6 +92,12 @@ class RemoteEncoder:
         if not self._dimensions:
             self.encode([_BLANK])
         return self._dimensions
+
+    @property
+    def space(self) -> str:
+        """The name of the vector space, by what is asked of the endpoint; its address may change."""
+        asked = json.dumps([self._asked_dimensions, self._query, self._passage, self._most, self._extra], default=str)
+        return f"remote {self._model} {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of questions, and of passages where these are read no differently."""
@@ -162,7 +169,7 @@ class RemoteEncoder:
             if sizes != {self._dimensions}:
                 raise self.endpoint.error(
                     f"answered vectors of {max(sizes)} numbers, not {self._dimensions}",
-                    "Set dimensions to the model's, and use a new state folder for another encoder.",
+                    "Set dimensions to the model's.",
                 )
 
     def _keep(self, fresh: Mapping[str, FloatArray]) -> None:

@@ -28,6 +28,7 @@ from dragoman.models.remote.answers import (
 )
 from dragoman.models.remote.endpoint import Endpoint, Json
 from dragoman.models.remote.knowledge import Knowledge
+from dragoman.models.remote.prices import list_prices
 from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
 from dragoman.models.remote.refusals import Refusal
 from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
@@ -79,8 +80,9 @@ class RemoteModel:
 
     `choose` follows the log-probabilities of the reply where the endpoint gives them; otherwise it asks for a JSON
     object by schema, and otherwise asks at most `samples` times and counts. `choice_method` says which it was last.
-    `prices` (per million tokens: input, output, cached), `budget` (calls, tokens, price a day) and `turn_budget` (the
-    same a turn) bound what is spent: a call that may pass them is refused before it is made.
+    `prices` (US dollars per million tokens: input, output, cached; by default the vendor's list prices), `budget`
+    (calls, tokens, price a day) and `turn_budget` (the same a turn) bound what is spent: a call that may pass them is
+    refused before it is made.
     """
 
     writes_well = True
@@ -140,7 +142,10 @@ class RemoteModel:
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
-        self.spending = Spending(prices or {}, Budget.of(budget or {}), Budget.of(turn_budget or {}))
+        known = list_prices(base.name, model) if url == base.url else {}
+        self.spending = Spending(
+            known if prices is None else prices, Budget.of(budget or {}), Budget.of(turn_budget or {})
+        )
         native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
@@ -284,10 +289,10 @@ class RemoteModel:
             raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
         text, thoughts = without_thoughts(delta.text)
         usage = usage_of(replace(delta, text=text), pieces=len(delta.tokens), thoughts=thoughts)
-        self._count(usage)
+        self._count(usage, delta.price)
         text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
-        return _ModelReply(text, delta, usage, notes | self._priced(usage))
+        return _ModelReply(text, delta, usage, notes | self._priced(usage, delta.price))
 
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""
@@ -318,25 +323,27 @@ class RemoteModel:
             getattr(events, "close", lambda: None)()
             delta = joined(deltas)
             usage = usage_of(replace(delta, text=visible.text), pieces=len(deltas), thoughts=visible.thoughts)
-            self._count(usage)
+            self._count(usage, delta.price)
         if not delta.exists:
             raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
         if not whole:
             raise self.endpoint.error("broke off in the middle of its reply", "Try again; see the endpoint's own log.")
         self._require_text(visible.text, delta, visible.thoughts, profile)
-        yield draft_of(visible.text, delta.tokens, usage, notes | self._priced(usage))
+        yield draft_of(visible.text, delta.tokens, usage, notes | self._priced(usage, delta.price))
 
     def _require_text(self, text: str, delta: Delta, thoughts: int, profile: Profile) -> None:
         """Raise an error where a reply holds no text for a reason that has a remedy."""
         if text.strip():
             return
-        thinks = bool(thoughts or delta.thoughts or (delta.usage and delta.usage.reasoning_tokens))
+        spent = delta.usage or Usage()
+        unseen = delta.was_cut and not delta.text and spent.completion_tokens  # thoughts that the endpoint hides
+        thinks = bool(thoughts or delta.thoughts or spent.reasoning_tokens or unseen)
         if thinks and not profile.thinks:
             raise self.endpoint.error("thought and did not reply", "Raise thinking_tokens.", thinks=True)
         if delta.was_cut or (thinks and not delta.text):
-            spent = "spent all its tokens on thoughts" if thinks else "reached its token limit before any text"
+            why = "spent all its tokens on thoughts" if thinks else "reached its token limit before any text"
             raise self.endpoint.error(
-                f"answered without any text: the model {spent}",
+                f"answered without any text: the model {why}",
                 f"Raise thinking_tokens (now {self._thinking_tokens}), or choose a model whose reasoning can be "
                 "switched off."
                 if thinks
@@ -419,14 +426,14 @@ class RemoteModel:
         thinks = profile.thinks or self._reasoning not in ("off", "default")
         return Usage(read, ask.limit, 1, reasoning_tokens=self._thinking_tokens if thinks else 0)
 
-    def _priced(self, usage: Usage) -> dict[str, str | float]:
-        price = self.spending.price(usage)
+    def _priced(self, usage: Usage, charged: float | None) -> dict[str, str | float]:
+        price = self.spending.price(usage, charged)
         return {} if price is None else {"price": price}
 
-    def _count(self, usage: Usage) -> None:
+    def _count(self, usage: Usage, charged: float | None) -> None:
         with self._lock:
             self._spent += usage
-        self.spending.add(usage)
+        self.spending.add(usage, charged)
 
     def _each(self, prompts: Sequence[S], call: Callable[[S], T]) -> list[T]:
         if len(prompts) < 2:

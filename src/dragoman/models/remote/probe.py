@@ -8,6 +8,7 @@ from time import perf_counter
 
 from dragoman import prompts
 from dragoman.core.values import Context, Prompt, Source
+from dragoman.models.metering import metered
 from dragoman.models.remote.model import RemoteModel
 from dragoman.models.remote.profiles import Profile
 
@@ -23,6 +24,7 @@ class StepCost:
     calls: int
     tokens: int
     seconds: float
+    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,10 @@ def _written(model: RemoteModel, prompt: Prompt, limit: int) -> object:
 
 
 def _cost(model: RemoteModel, step: str, run: Callable[[], object]) -> StepCost:
-    before, began = model.spent, perf_counter()
-    run()
-    after = model.spent
-    return StepCost(step, after.calls - before.calls, after.total_tokens - before.total_tokens, perf_counter() - began)
+    began = perf_counter()
+    with metered() as meter:
+        run()
+    return StepCost(step, meter.usage.calls, meter.usage.total_tokens, perf_counter() - began, meter.price)
 
 
 def _features(profile: Profile) -> tuple[tuple[str, bool], ...]:

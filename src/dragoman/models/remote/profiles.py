@@ -36,8 +36,8 @@ class Profile:
 
     `interface` is OpenAI's chat completions or Anthropic's messages; `limit` the field of the token limit; `schema` the
     field that restricts a reply to a JSON schema; `quiet` the fields that switch reasoning off, and `efforts` the field
-    that sets it otherwise; `thinks` says that the model reasons all the same, so that a token limit leaves room for it;
-    `window` is the context window in tokens, 0 where it is not known.
+    that sets it otherwise (`adaptive` or `budget`: Anthropic's two ways); `thinks` says that the model reasons all the
+    same, so that a token limit leaves room for it; `window` is the context window in tokens, 0 where it is not known.
     """
 
     name: str
@@ -97,7 +97,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 schema="output_config",
                 blank_stop=False,
                 seed=False,
-                efforts="",
+                quiet=MappingProxyType({"thinking": {"type": "disabled"}}),
+                efforts="adaptive",
                 window=200_000,
             ),
             Profile(
@@ -199,6 +200,8 @@ def _without(profile: Profile, name: str, refusal: Refusal) -> Profile | None:  
         return replace(profile, limit=other) if profile.limit == name else None
     if name in ("logprobs", "top_logprobs"):
         return replace(profile, logprobs=False)
+    if name == "output_config" and "effort" in refusal.message and name in profile.quiet:
+        return replace(profile, quiet=_NOTHING)
     if name in ("response_format", "structured_outputs", "output_config", "grammar"):
         fallback: Schema = "response_format" if name == "structured_outputs" else ""
         return replace(profile, schema=fallback)
@@ -210,11 +213,26 @@ def _without(profile: Profile, name: str, refusal: Refusal) -> Profile | None:  
         return replace(profile, seed=False)
     if name == "stream_options":
         return replace(profile, stream_usage=False)
+    if profile.interface == "messages" and _names_thinking(name, refusal):
+        return _other_thinking(profile, refusal)
     if name in profile.quiet or (name and name == profile.efforts):
         return _less_quiet(profile, name)
     if not name and refusal.field(("thinking", "reasoning", "enable_thinking")) and profile.quiet:
         return _less_quiet(profile, next(iter(profile.quiet)))
     return None
+
+
+def _names_thinking(name: str, refusal: Refusal) -> bool:
+    return name == "thinking" or (not name and "adaptive thinking" in refusal.message)
+
+
+def _other_thinking(profile: Profile, refusal: Refusal) -> Profile:
+    """Anthropic's newer models always think and take an effort; its older ones take a budget of tokens instead."""
+    if "adaptive" in refusal.message and "not supported on" in refusal.message:
+        return replace(profile, efforts="budget")
+    if profile.quiet.get("thinking"):
+        return replace(profile, quiet=MappingProxyType({"output_config": {"effort": "low"}}), thinks=True)
+    return replace(profile, efforts="adaptive" if profile.efforts == "budget" else "")
 
 
 def _less_quiet(profile: Profile, name: str) -> Profile:

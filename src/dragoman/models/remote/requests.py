@@ -55,7 +55,11 @@ def body_of(
         body["seed"] = seed
     if stream and profile.stream_usage and profile.interface == "chat":
         body["stream_options"] = {"include_usage": True}
-    body |= _reasoning(profile, reasoning, limit)
+    for name, value in _reasoning(profile, reasoning, limit).items():
+        both = isinstance(value, dict) and isinstance(body.get(name), dict)
+        body[name] = body[name] | value if both else value  # an effort beside a schema
+    if "temperature" in body and not profile.temperature:
+        del body["temperature"]
     return body | dict(extra or {})
 
 
@@ -89,14 +93,20 @@ def _reasoning(profile: Profile, reasoning: Reasoning, limit: int) -> Json:
     if reasoning == "off":
         return dict(profile.quiet)
     if profile.interface == "messages":
-        budget = {"low": 1024, "medium": 4096, "high": 16384}[reasoning]
-        # Anthropic takes no temperature beside thinking, and a budget of at least 1024 below the limit.
-        return {"thinking": {"type": "enabled", "budget_tokens": max(min(budget, limit - 1), 1024)}, "temperature": 1}
+        return _anthropic_thinking(profile, reasoning, limit)
     if profile.efforts == "reasoning":
         return {"reasoning": {"effort": reasoning, "exclude": True}}
     if "chat_template_kwargs" in profile.quiet:
         return {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}
     return {profile.efforts: reasoning} if profile.efforts else {}
+
+
+def _anthropic_thinking(profile: Profile, reasoning: Reasoning, limit: int) -> Json:
+    """Anthropic takes no temperature beside thinking, and a budget of at least 1024 below the limit."""
+    if profile.efforts == "adaptive":
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning}, "temperature": 1}
+    budget = {"low": 1024, "medium": 4096, "high": 16384}[reasoning]
+    return {"thinking": {"type": "enabled", "budget_tokens": max(min(budget, limit - 1), 1024)}, "temperature": 1}
 
 
 def _utf8(text: str) -> str:

@@ -67,6 +67,15 @@ class NoteView(BaseModel):
     value: dict[str, Any]
 
 
+class CostView(BaseModel):
+    """Model calls of every role; `price` is in US dollars, null where the model has no prices."""
+
+    calls: int
+    cached_tokens: int
+    reasoning_tokens: int
+    price: float | None
+
+
 class Extension(BaseModel):
     """Explanation of a reply. In a stream, fields known before the text are sent before it, the others after it."""
 
@@ -84,6 +93,7 @@ class Extension(BaseModel):
     quoted: list[str]
     refined: list[dict[str, Any]]
     seconds: float
+    cost: CostView
     trace: list[NoteView]
     replayed: bool = False
 

@@ -153,6 +153,7 @@ def after(done: TurnDone) -> View:
         "quoted": list(last.quoted),
         "refined": [refinement(value) for value in rounds],
         "seconds": done.seconds,
+        "cost": cost(done.usage, done.reply.trace.price),
         "trace": [note(item) for item in done.reply.trace],
         **({"replayed": True} if done.replayed else {}),
     }
@@ -166,6 +167,15 @@ def done(value: TurnDone) -> View:
         "usage": usage(value.usage),
         **before(TurnPreface.of(value.reply), dialogue=value.dialogue),
         **after(value),
+    }
+
+
+def cost(value: Usage, price: float | None) -> View:
+    return {
+        "calls": value.calls,
+        "cached_tokens": value.cached_tokens,
+        "reasoning_tokens": value.reasoning_tokens,
+        "price": price,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from dragoman.server.cost import COST_WORDS
 from dragoman.server.explanation import EXPLANATION_WORDS
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -13,6 +14,7 @@ WORDS_COOKIE = "dragoman_words"
 
 _WORDS: dict[str, tuple[str, str]] = {
     **EXPLANATION_WORDS,
+    **COST_WORDS,
     # General
     "skip": ("Skip to the chat", "跳到对话"),
     "look": ("Theme", "主题"),
@@ -217,6 +219,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "此助手不做复查。一致性仅供参考，没有影响回答。",
     ),
     "why.time": ("Time", "用时"),
+    "why.cost": ("Cost", "费用"),
     "why.all": ("total", "总计"),
     "why.rest": ("other", "其他"),
     "graph.gate": ("decision", "决定"),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dragoman.core.trace import Note, Refinement, Reply, Retrieval
-from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Verdict
+from dragoman.core.trace import NO_USAGE, Note, Refinement, Reply, Retrieval, Trace
+from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Usage, Verdict
 from dragoman.reader.phrases import NEAREST, NO_ANSWER
 from dragoman.server.explanation import Explanation, explanation
 from dragoman.server.page.text_diff import Span, quoted_spans
@@ -80,6 +80,8 @@ class TurnPicture:
     confidence: float | None = None
     worth: Worth = "answer"
     text: str = ""
+    usage: Usage = NO_USAGE
+    price: float | None = None
 
     @property
     def best(self) -> float:
@@ -105,6 +107,7 @@ def turn_picture(notes: Sequence[Note], text: str = "") -> TurnPicture:
     closed = bool(verdicts) and not verdicts[-1].retrieve
     plan = Plan() if closed else plans[-1] if plans else None
     cards = _cards(retrievals, rounds, last, shown, dropped=closed)
+    trace = Trace(tuple(notes))
     return TurnPicture(
         explanation=explanation(last, [card.evidence for card in cards]) if last else None,
         learned=learned[-1] if learned else None,
@@ -119,6 +122,8 @@ def turn_picture(notes: Sequence[Note], text: str = "") -> TurnPicture:
         confidence=last.confidence if last else None,
         worth=_worth(last) if last else "answer",
         text=shown,
+        usage=trace.usage,
+        price=trace.price,
     )
 
 

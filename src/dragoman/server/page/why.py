@@ -8,6 +8,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.values import Evidence, Learned, Verdict
+from dragoman.server.cost import cost_text
 from dragoman.server.explanation import Explanation, explanation_lines
 from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
@@ -253,6 +254,9 @@ class WhyPanel:
                 el("span", words["why.all"], "muted")
                 el("span")
                 el("span", seconds_text(max(seconds or 0.0, picture.seconds)), "figure")
+        if cost := cost_text(picture.usage, picture.price, words):
+            heading(words["why.cost"])
+            el("p", cost, "muted reason cost")
 
     @staticmethod
     def _bar(name: str, bar: Bar, whole: float, *, kind: str = "") -> None:

@@ -86,7 +86,7 @@ class Toll:
         elif isinstance(piece.value, Retrieval):
             self._asked += [evidence.passage.text for evidence in piece.value.evidence]
         elif isinstance(piece.value, Draft | Refinement):
-            self._known = (self._known or Usage()) + _usage(piece)
+            self._known = (self._known or Usage()) + piece.total_usage
 
     @property
     def usage(self) -> Usage:
@@ -134,15 +134,5 @@ class TurnPreface:
 
 
 def usage_of(reply: Reply) -> Usage:
-    """Token use of a turn: all drafts, refined ones included."""
-    total = Usage()
-    for note in reply.trace:
-        total += _usage(note)
-    return total
-
-
-def _usage(note: Note) -> Usage:
-    match note.value:
-        case Draft(usage=used) | Refinement(draft=Draft(usage=used)):
-            return used
-    return Usage()
+    """Token use of a turn, of every role."""
+    return reply.trace.usage

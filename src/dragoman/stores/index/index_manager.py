@@ -33,7 +33,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 _PATIENCE = 600.0  # seconds that a search waits for another process to build the index
 _ROUNDS = 10  # attempts of a build that fails because rows were removed meanwhile
 
-_PLACE = """SELECT counter, live, length FROM places
+_PLACE = """SELECT counter, live, length, encoder, encoding FROM places
     WHERE tenant = :tenant AND user = :user AND source = :source"""
 _PLACES = "SELECT source FROM places WHERE tenant = :tenant AND user = :user ORDER BY source"
 _WIDTH = """SELECT length(vector) / 4 FROM vectors
@@ -41,11 +41,22 @@ _WIDTH = """SELECT length(vector) / 4 FROM vectors
 
 
 class SourceState(NamedTuple):
-    """The state of one source in one scope: its last change, its live rows and their tokens."""
+    """The state of one source in one scope: its last change, its live rows and their tokens, and its vectors' encoder.
+
+    `encoding` is `clear` or `fill` while another encoder's vectors are replaced (`stores.encoder_change`).
+    """
 
     counter: int = 0
     live: int = 0
     length: int = 0
+    encoder: str = ""
+    encoding: str = ""
+
+    def has_vectors_of(self, encoder: str) -> bool:
+        """Whether its vectors may be compared with those of an encoder; an unknown one may be any."""
+        if not encoder or not self.encoder:
+            return True
+        return self.encoder == encoder and self.encoding != "clear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +105,10 @@ class IndexManager:
         """The state of a source as last committed by anyone."""
         with self._engine.reading(scope) as rows:
             cells = rows.rows(_PLACE, source=source)
-        return SourceState(*(int(cell or 0) for cell in cells[0])) if cells else SourceState()
+        if not cells:
+            return SourceState()
+        counter, live, length, encoder, encoding = cells[0]
+        return SourceState(int(counter or 0), int(live or 0), int(length or 0), str(encoder), str(encoding))
 
     @staticmethod
     def sources(rows: ScopedRows) -> list[SourceName]:
@@ -212,6 +226,12 @@ class IndexManager:
                 index.drop()
         if pair[0].folder.parent.exists():
             shutil.rmtree(pair[0].folder.parent)
+
+    def drop_vectors(self, scope: Scope, source: SourceName) -> None:
+        """Delete a source's vector index; the next search by vectors builds it anew."""
+        index = self._pair(scope, source)[1]
+        with self._holding(scope), index.lock:
+            index.drop()
 
     def close(self) -> None:
         """Close the files; a later search opens them again."""

@@ -25,6 +25,9 @@ _REWRITTEN = "SELECT rewritten FROM places WHERE tenant = :tenant AND user = :us
 _WIDTH = """SELECT vector_dims(vector) FROM vectors
     WHERE tenant = :tenant AND user = :user AND source = :source ORDER BY seq DESC LIMIT 1"""
 _PARENTS = "AND v.parent IN (SELECT value FROM json_each(:parents))"
+_OF_ENCODER = """AND (:encoder::text = '' OR NOT EXISTS (SELECT FROM places AS e
+        WHERE e.tenant = :tenant AND e.user = :user AND e.source = :source AND e.encoder <> ''
+        AND (e.encoder <> :encoder OR e.encoding = 'clear')))"""
 
 
 def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
@@ -33,7 +36,7 @@ def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
     return f"""SELECT found.distance, passage.* FROM (
         SELECT v.seq, {distance} AS distance FROM vectors AS v
         WHERE v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.superseded = 0 AND {condition}
-        AND NOT v.id IN (SELECT value FROM json_each(:without)) {parents} ORDER BY {order} LIMIT :k
+        AND NOT v.id IN (SELECT value FROM json_each(:without)) {parents} {_OF_ENCODER} ORDER BY {order} LIMIT :k
     ) AS found, LATERAL (
         SELECT {passage} FROM passages AS p WHERE p.tenant = :tenant AND p.user = :user AND p.seq = found.seq LIMIT 1
     ) AS passage ORDER BY found.distance, found.seq"""
@@ -61,8 +64,8 @@ class PostgresSearch(StoreSearch):
         self._database = database
         self._graphs: dict[int, bool] = {}
 
-    def nearest(self, query: Query) -> list[Hit]:
-        """Cosine: only rows that have vectors of the query's dimensions."""
+    def nearest(self, query: Query, encoder: str = "") -> list[Hit]:
+        """Cosine: only rows that have vectors of the query's dimensions, and of the same encoder."""
         if query.vector is None or query.k <= 0:
             return []
         direction = unit(query.vector)
@@ -76,6 +79,7 @@ class PostgresSearch(StoreSearch):
             "source": query.source,
             "width": width,
             "k": query.k,
+            "encoder": encoder,
             "vector": direction.tobytes(),
             "without": json.dumps(sorted(query.without)),
             "parents": json.dumps(sorted(query.parents or ())),

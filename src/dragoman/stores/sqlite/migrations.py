@@ -91,6 +91,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE turns ADD COLUMN said_at TEXT;
         """,
     ),
+    Migration(
+        "which encoder the vectors of a source are from, and how far a change of it has come",
+        """
+        ALTER TABLE places ADD COLUMN encoder TEXT NOT NULL DEFAULT '';
+        ALTER TABLE places ADD COLUMN encoding TEXT NOT NULL DEFAULT '';
+        """,
+    ),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 NOTE = "dragoman:copy"
 """Key of a note about a running copy; such notes are not content."""
+ENCODER = "dragoman:encoder:"
+"""Begin of the key under which a copy carries the encoder of a source's vectors, and how far a change of it is."""
 _PAGE = 500
 _TURN = ("dialogue", "speaker", "text", "trace", "request", "said_at")
 _PASSAGES = f"""SELECT p.seq, {", ".join(f"p.{name}" for name in COLUMNS.split(", "))},
@@ -32,6 +35,10 @@ _TURNS = f"""SELECT seq, dialogue, speaker, text, trace, request, said_at FROM t
     WHERE tenant = :tenant AND user = :user AND +seq > :last ORDER BY +seq LIMIT {_PAGE}"""
 _KEPT = f"""SELECT key, value FROM kept
     WHERE tenant = :tenant AND user = :user AND key > :last ORDER BY key LIMIT {_PAGE}"""
+_ENCODERS = """SELECT source, encoder, encoding FROM places
+    WHERE tenant = :tenant AND user = :user AND encoder <> '' ORDER BY source"""
+_PUT_ENCODER = """UPDATE places SET encoder = :encoder, encoding = :encoding
+    WHERE tenant = :tenant AND user = :user AND source = :source"""
 _DROP = "DELETE FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
 
 
@@ -65,6 +72,11 @@ class TableRecords:
             dialogue, speaker, text, *rest = cells[1:]
             optional = [None if cell is None else str(cell) for cell in rest]
             yield TurnRecord(str(dialogue), str(speaker), str(text), *optional), after
+        if after.key == START.key:
+            with self._tables.reading(scope) as rows:
+                encoders = rows.rows(_ENCODERS)
+            for cells in encoders:
+                yield KeptRecord(f"{ENCODER}{cells[0]!s}", json.dumps(cells[1:])), after
         for cells in self._pages(scope, _KEPT, after.key):
             after = after._replace(key=str(cells[0]))
             if after.key != NOTE:
@@ -99,7 +111,12 @@ def write_records(rows: ScopedRows, records: Sequence[Record], notes: Mapping[st
     turns = [record for record in records if isinstance(record, TurnRecord)]
     rows.many(APPEND, [_bindings(record, _TURN) for record in turns])
     kept = [record for record in records if isinstance(record, KeptRecord)]
-    rows.many(KEEP, [_bindings(record, ("key", "value")) for record in kept])
+    for note in kept:
+        if note.key.startswith(ENCODER):
+            encoder, encoding = json.loads(note.value)
+            rows.rows(_PUT_ENCODER, source=note.key.removeprefix(ENCODER), encoder=encoder, encoding=encoding)
+    own = [note for note in kept if not note.key.startswith(ENCODER)]
+    rows.many(KEEP, [_bindings(note, ("key", "value")) for note in own])
     rows.many(KEEP, [{"key": key, "value": value} for key, value in notes.items()])
 
 

@@ -6,7 +6,7 @@ with served(OllamaMock()) as url:      # the same over HTTP, for a whole agent: 
     ...
 """
 
-from dragoman.testing.vendors.anthropic import AnthropicMock
+from dragoman.testing.vendors.anthropic import AnthropicAdaptiveMock, AnthropicMock
 from dragoman.testing.vendors.hosted import GeminiMock, OpenAIMock, OpenAIReasoningMock, OpenRouterMock
 from dragoman.testing.vendors.http import served
 from dragoman.testing.vendors.local import LlamaCppMock, LMStudioMock, OllamaMock, PlainMock, VllmMock
@@ -28,6 +28,7 @@ MOCKS: dict[str, type[MockVendor]] = {
 
 __all__ = [
     "MOCKS",
+    "AnthropicAdaptiveMock",
     "AnthropicMock",
     "GeminiMock",
     "LMStudioMock",

@@ -50,9 +50,17 @@ class AnthropicMock(MockVendor):
             raise self._wrong("stop_sequences: each stop sequence must contain non-whitespace")
         if any(row["role"] not in ("user", "assistant") for row in body["messages"]):
             raise self._wrong('messages: Unexpected role "system". The Messages API accepts a top-level `system`.')
+        self.check_thinking(body)
         schema = self.schema(body)
         if schema is not None and any("minimum" in kind for kind in schema["properties"].values()):
             raise self._wrong("output_config.format.schema: For 'integer' type, property 'minimum' is not supported")
+
+    def check_thinking(self, body: Json) -> None:
+        """Refuse what a model of 2025 does not take."""
+        if (body.get("thinking") or {}).get("type") == "adaptive":
+            raise self._wrong("adaptive thinking is not supported on this model")
+        if "effort" in (body.get("output_config") or {}):
+            raise self._wrong("output_config.effort: This model does not support the effort parameter.")
 
     def schema(self, body: Json) -> Json | None:
         return ((body.get("output_config") or {}).get("format") or {}).get("schema")
@@ -66,9 +74,14 @@ class AnthropicMock(MockVendor):
     def described(self) -> Json:
         return {"type": "model", "display_name": self.model}
 
+    def shown_thoughts(self, thoughts: str) -> str:
+        """What is shown of the model's thoughts."""
+        return thoughts
+
     def answer(self, body: Json) -> Json:
         thoughts, text, finish = self.written(body)
-        blocks = [{"type": "thinking", "thinking": thoughts, "signature": "mock"}] if thoughts else []
+        block = {"type": "thinking", "thinking": self.shown_thoughts(thoughts), "signature": "mock"}
+        blocks = [block] if thoughts else []
         return {
             "id": "msg_mock",
             "type": "message",
@@ -86,7 +99,7 @@ class AnthropicMock(MockVendor):
         for kind, name, content in (("thinking_delta", "thinking", thoughts), ("text_delta", "text", text)):
             if content:
                 yield _named({"type": "content_block_start", "index": 0, "content_block": {"type": name}})
-                for token in _TOKENS.findall(content):
+                for token in _TOKENS.findall(self.shown_thoughts(content) if name == "thinking" else content):
                     delta = {"type": kind, name: token}
                     yield _named({"type": "content_block_delta", "index": 0, "delta": delta})
                 yield _named({"type": "content_block_stop", "index": 0})
@@ -111,6 +124,28 @@ class AnthropicMock(MockVendor):
     @staticmethod
     def _object(kind: str, message: str) -> Json:
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+class AnthropicAdaptiveMock(AnthropicMock):
+    """A model of 2026 that always thinks, hides its thoughts, and takes an effort instead of a budget."""
+
+    model: ClassVar[str] = "claude-opus-5-5"
+
+    def __init__(self, *args: object, thoughts: str = "A greeting is wanted.", **more: object) -> None:
+        super().__init__(*args, thoughts=thoughts, **more)  # type: ignore[arg-type]  # passed on as they are
+
+    def check_thinking(self, body: Json) -> None:
+        kind = (body.get("thinking") or {}).get("type", "adaptive")
+        if kind != "adaptive":
+            raise self._wrong(f'"thinking.type.{kind}" is not supported for this model.')
+        if body.get("temperature", 1) != 1:
+            raise self._wrong("`temperature` is deprecated for this model.")
+
+    def thinks(self, body: Json) -> bool:
+        return True
+
+    def shown_thoughts(self, thoughts: str) -> str:
+        return ""
 
 
 def _reason(finish: str) -> str:

@@ -124,6 +124,10 @@ class OpenRouterMock(MockVendor):
     def described(self) -> Json:
         return {"context_length": self.window, "pricing": {"prompt": "0.0000002", "completion": "0.0000011"}}
 
+    def usage(self, body: Json, thoughts: str, text: str) -> Json:
+        usage = super().usage(body, thoughts, text)
+        return usage | {"cost": usage["prompt_tokens"] * 2e-7 + usage["completion_tokens"] * 1.1e-6}
+
     def events(self, body: Json) -> Iterator[bytes]:
         yield b": OPENROUTER PROCESSING\n\n"
         yield from super().events(body)

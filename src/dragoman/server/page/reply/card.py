@@ -11,6 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from dragoman.core.trace import Note, Reply
+from dragoman.server.cost import price_text
 from dragoman.server.data import learned_facts
 from dragoman.server.page.elements import (
     Phrases,
@@ -193,9 +194,11 @@ class ReplyCard:
             self._no_search.props["aria-pressed"] = str(needed is False).lower()
 
     def _summary(self, picture: TurnPicture) -> str:
-        """One line: whether it is an answer, where it comes from, and the time it took."""
+        """One line: whether it is an answer, where it comes from, the time it took, and its price if known."""
         words = self._words
         took = seconds_text(self.seconds if self.seconds is not None else picture.seconds)
+        if picture.price is not None:
+            took = f"{took} · {price_text(picture.price)}"
         doubt = {"no answer": words["worth.no_answer"], "nearest": words["worth.nearest"]}.get(picture.worth, "")
         if picture.plan is None or picture.plan.is_null:
             return " · ".join((words["chat.direct"], took))
