@@ -33,7 +33,9 @@ from dragoman.core.values import (
     Source,
     Turn,
 )
+from dragoman.memory.wishes import StandingWishes
 from dragoman.text.forgetting import forget_texts
+from dragoman.text.wishes import wishing
 
 if TYPE_CHECKING:
     from typing import Self
@@ -324,8 +326,12 @@ class Assistant:
         return reply
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
-        """Keep a fact about a user."""
+        """Keep a fact about a user, or a standing wish about replies ("keep it short")."""
         plain = clean(text, most=self._most)
+        wished = wishing(plain)
+        if wished.wished and not wished.rest:
+            added, _ = StandingWishes(self.store).change(self.scope(user), wished)
+            return Learned(wishes=added)
         learned: Learned = self._memory_method("remember")(self.scope(user), plain)
         return learned
 
@@ -339,6 +345,14 @@ class Assistant:
         wanted = None if query is None else clean(query, most=self._most)
         then: dict[str, Any] = {} if at is None else {"at": at}
         return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
+
+    def wishes(self, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
+        """The user's standing wishes about the wording of replies ("keep it short"), oldest first."""
+        return StandingWishes(self.store).all(self.scope(user))
+
+    def end_wish(self, id: str, *, user: str = DEFAULT_USER) -> Passage | None:
+        """Delete a standing wish; None where there is none of that id."""
+        return StandingWishes(self.store).end(self.scope(user), id)
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
         """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.

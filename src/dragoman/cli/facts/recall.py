@@ -53,6 +53,7 @@ def recall(
     with opened(agent, settings=settings, state=state) as assistant:
         then = {} if at is None else {"at": moment(at)}
         facts = assistant.recall(" ".join(query) if query else None, user=user, **then)
+        wishes = assistant.wishes(user=user) if query is None and at is None else ()
     if as_json:
         from dragoman.core.codec import encode
 
@@ -60,5 +61,7 @@ def recall(
     elif facts:
         rendering.out().print(rendering.facts_table(facts))
         typer.echo(f'Delete one of them: dragoman forget{again(agent, user)} "its words"')
-    else:
+    elif not wishes:
         typer.echo(f'Nothing is remembered about {user}. Begin with: dragoman remember{again(agent, user)} "I am ..."')
+    if wishes and not as_json:
+        rendering.out().print(rendering.wishes_table(wishes))

@@ -46,6 +46,18 @@ def correct(seat: Seat, id: str, text: str) -> View:
     return views.learned(learned) or {}
 
 
+def wishes(seat: Seat) -> list[View]:
+    """The user's standing wishes about replies."""
+    return [views.wish(row) for row in seat.assistant.wishes(user=seat.user)]
+
+
+def end_wish(seat: Seat, id: str) -> int:
+    """Delete a standing wish."""
+    if seat.assistant.end_wish(id, user=seat.user) is None:
+        raise absent("wish")
+    return 1
+
+
 def forget(seat: Seat, id: str) -> int:
     """Delete one fact, and the text of turns that mention it."""
     _fact(seat, id)
@@ -70,6 +82,7 @@ def export(seat: Seat) -> View:
         "agent": seat.agent,
         "user": seat.user,
         "facts": facts(seat),
+        "wishes": wishes(seat),
         "superseded": [
             views.fact(row)
             for source in private

@@ -41,12 +41,24 @@ class FactView(BaseModel):
     value: str
     said: str
     origin: str
+    said_at: str = ""
+    valid_from: str = ""
+    valid_until: str = ""
 
 
 class ErasureView(BaseModel):
     facts: int
     chats: int
     files: int
+
+
+class WishView(BaseModel):
+    """A standing wish about the wording of replies."""
+
+    id: str
+    text: str
+    kind: Literal["length", "language", "address", "style"]
+    said: str
 
 
 class LearnedView(BaseModel):
@@ -57,6 +69,8 @@ class LearnedView(BaseModel):
     restored: list[FactView] = []
     pending: ErasureView | None = None
     erased: ErasureView | None = None
+    wishes: list[WishView] = []
+    ended_wishes: list[str] = []
 
 
 class NoteView(BaseModel):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from dragoman.server.http.reply_schemas import FactView, PassageView, SourceEvidence, TurnView
+from dragoman.server.http.reply_schemas import FactView, PassageView, SourceEvidence, TurnView, WishView
 
 
 class ProblemDetails(BaseModel):
@@ -126,6 +126,11 @@ class FactList(BaseModel):
     data: list[FactView]
 
 
+class WishList(BaseModel):
+    object: Literal["list"]
+    data: list[WishView]
+
+
 class DialogueSummary(BaseModel):
     id: str
     turns: int
@@ -164,6 +169,7 @@ class ExportView(BaseModel):
     agent: str
     user: str
     facts: list[FactView]
+    wishes: list[WishView] = []
     superseded: list[FactView]
     passages: list[PassageView]
     dialogues: list[DialogueView]

@@ -78,6 +78,8 @@ def learned(value: Learned | None) -> View | None:
         "restored": [fact(row) for row in value.restored],
         "pending": None if value.pending is None else erasure(value.pending),
         "erased": None if value.erased is None else erasure(value.erased),
+        "wishes": [wish(row) for row in value.wishes],
+        "ended_wishes": [row.id for row in value.ended_wishes],
     }
 
 
@@ -94,6 +96,12 @@ def refinement(value: Refinement) -> View:
     }
 
 
+def wish(row: Passage) -> View:
+    """A standing wish about the wording of replies."""
+    meta = row.meta
+    return {"id": row.id, "text": row.text, "kind": meta.get("kind", ""), "said": meta.get("said", "")}
+
+
 def fact(row: Passage) -> View:
     """A fact, and the words it was learned from."""
     return {
@@ -103,6 +111,7 @@ def fact(row: Passage) -> View:
         "value": row.meta.get("value", ""),
         "said": row.meta.get("said", ""),
         "origin": origin(row),
+        **{key: row.meta[key] for key in ("said_at", "valid_from", "valid_until") if row.meta.get(key)},
     }
 
 

@@ -307,6 +307,13 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Learned from your chats. I use it in replies until you edit or delete it.",
         "从您的对话中得知。在您修改或删除之前，回答时会用到它们。",
     ),
+    "memory.wishes": ("Standing wishes", "长期要求"),
+    "memory.wishes_about": (
+        "How you want replies to be worded. They change nothing else.",
+        "您希望回复怎样措辞，仅此而已。",
+    ),
+    "memory.end_wish": ("Delete: {wish}", "删除：{wish}"),
+    "memory.wish_ended": ("Deleted.", "已删除。"),
     "memory.export": ("Export everything (JSON)", "导出全部（JSON）"),
     "memory.everything": ("Delete everything about me", "删除关于我的一切"),
     "memory.sure": ("Delete everything about you?", "要删除关于您的一切吗？"),

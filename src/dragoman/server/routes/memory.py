@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dragoman.server.data import user_data
 from dragoman.server.http import views
 from dragoman.server.http.reply_schemas import LearnedView
-from dragoman.server.http.resource_schemas import ExportView, FactList, RemovedView
+from dragoman.server.http.resource_schemas import ExportView, FactList, RemovedView, WishList
 from dragoman.server.http.schemas import FactRequest
 from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 
@@ -58,6 +58,18 @@ async def forget_me(
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Everything stored about the user."""
     return answer(await service_of(request).do(caller, agent, user_data.export))
+
+
+@router.get("/wishes", operation_id="wishes", **responds_with(WishList))
+async def wishes(request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Standing wishes about the wording of replies."""
+    return answer(views.listing(await service_of(request).do(caller, agent, user_data.wishes)))
+
+
+@router.delete("/wishes/{id}", operation_id="end_wish", **responds_with(RemovedView))
+async def end_wish(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Delete a standing wish."""
+    return answer({"removed": await service_of(request).do(caller, agent, user_data.end_wish, id)})
 
 
 @router.put("/{id}", operation_id="correct", **responds_with(LearnedView))
