@@ -336,14 +336,22 @@ class Assistant:
         return learned
 
     def recall(
-        self, query: str | None = None, *, user: str = DEFAULT_USER, at: datetime | None = None
+        self,
+        query: str | None = None,
+        *,
+        user: str = DEFAULT_USER,
+        at: datetime | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Passage, ...]:
         """What is remembered about a user, or what of it fits a query, best first.
 
-        With `at`, everything that was believed about the user at that moment.
+        With `at`, everything that was believed about the user at that moment; with `since` and `until`, what was told
+        in between.
         """
         wanted = None if query is None else clean(query, most=self._most)
-        then: dict[str, Any] = {} if at is None else {"at": at}
+        times = {"at": at, "since": since, "until": until}
+        then: dict[str, Any] = {name: moment for name, moment in times.items() if moment is not None}
         return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
 
     def wishes(self, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from dragoman import prompts
 from dragoman.core.caches import clear_caches
@@ -24,7 +25,6 @@ from dragoman.core.values import (
     Fact,
     Learned,
     Passage,
-    Query,
     Recollection,
     Scope,
     Source,
@@ -41,10 +41,12 @@ from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
-from dragoman.memory.spoken import asks_for_chats, spoken
+from dragoman.memory.selection import best_facts, is_told_within
+from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
+from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
 from dragoman.text.forgetting import forget_texts
@@ -99,6 +101,7 @@ class RuleMemory:
         self.count_files: Callable[[Scope], int] | None = None
         """Counts the uploaded files that `erase_scope` would erase."""
         self.recent = RecentDeletions()
+        self._chats = PastChats(DialogueSearch(store, encoder, analyse), analyse)
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -113,26 +116,31 @@ class RuleMemory:
         return self._add(scope, self._dated(new, now()), known)
 
     def recall(
-        self, scope: Scope, query: str | None = None, *, k: int = 5, at: datetime | None = None
+        self,
+        scope: Scope,
+        query: str | None = None,
+        *,
+        k: int = 5,
+        at: datetime | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> Sequence[Passage]:
         """What is remembered about a user: all of it, oldest first, or what fits a query best.
 
-        With `at`, what was believed at that moment, all of it.
+        With `at`, what was believed at that moment, all of it. With `since` and `until`, what was told in between.
         """
         if self._source is None:
             return ()
         self.refresh(scope)
+        source, start, end = self._source.name, stamp(since) if since else "", stamp(until) if until else ""
         if at is not None:
-            return tuple(believed(all_rows(self._store, scope, self._source.name), stamp(at)))
-        if query is None:
-            return tuple(self._store.passages(scope, self._source.name))
-        vector = [float(x) for x in self._encoder.encode([query])[0]]
-        near, lexical = (
-            self._store.nearest([Query(scope, self._source.name, k, vector=vector)])[0],
-            self._store.lexical([Query(scope, self._source.name, k, tokens=self._analyse(query))])[0],
-        )
-        hits = {hit.passage.id: hit.passage for hit in (*lexical, *near)}
-        return tuple(hits.values())[:k]
+            rows: Sequence[Passage] = believed(all_rows(self._store, scope, source), stamp(at))
+        elif query is None:
+            rows = tuple(self._store.passages(scope, source))
+        else:
+            named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": scope}
+            return best_facts(self._store, query, source=source, k=k, since=start, until=end, **named)
+        return tuple(row for row in rows if is_told_within(row, start, end))
 
     def refresh(self, scope: Scope) -> None:
         """Bring a user's facts up to date with the calendar: end what has expired, begin what was announced."""
@@ -144,14 +152,14 @@ class RuleMemory:
         if self._source is None:
             return None
         at = moment_of(context.said_at) or now()
-        if asks_for_chats(context.last):
-            return spoken(self._store, context, self._source.name, at=at, zone=self._zone, analyse=self._analyse)
-        if not asks_for_history(context.last):
-            return None
-        rows = all_rows(self._store, context.scope, self._source.name)
         live = self._known(context.scope)
-        asking = Asking(context, at, self._zone, rows, live, self._encoder, self._analyse, self._shown_before)
-        return recollection(asking)
+        if asks_for_history(context.last) and not asks_for_chats(context.last):
+            rows = all_rows(self._store, context.scope, self._source.name)
+            asking = Asking(context, at, self._zone, rows, live, self._encoder, self._analyse, self._shown_before)
+            history = recollection(asking)
+            if history is not None:
+                return history
+        return self._chats.recollection(context, live, at=at, zone=self._zone)
 
     def _shown_before(self, context: Context) -> Sequence[str]:
         """The ids of the user's facts behind the last reply of a dialogue."""

@@ -57,14 +57,14 @@ _WISH = Lazy(
         rf"|(?:give|send|write)(?: me)? (?:only |just )?{_BRIEF} (?:answers?|replies|responses?|messages?)"
         rf"|(?:use |only )?{_BRIEF} (?:answers|replies|responses|sentences)(?: only)?"
         rf"|i (?:like|prefer|want|would like|'d like) (?:your )?{_BRIEF} (?:answers|replies|responses)"
-        r"|(?:回答|回复|说话|说)?(?:请|都|要|得)*(?:尽量)?(?:简短|简洁|简单|精简|短)(?:一?点儿?|一?些)?(?:地?(?:回答|回复|说))?",
+        r"|(?:回答|回复|说话|说)?(?:请|都|要|得){0,2}(?:尽量)?(?:简短|简洁|简单|精简|短)(?:一?点儿?|一?些)?(?:地?(?:回答|回复|说))?",
         "long": rf"(?:keep|make) {_REPLIES} (?:long|longer|detailed|more detailed)"
         rf"|be (?:more )?(?:detailed|thorough)|{_SAY} (?:in (?:more |full )?detail|at length|thoroughly)"
         r"|(?:give|write)(?: me)? (?:long|longer|detailed|more detailed) (?:answers?|replies|responses?)"
-        r"|(?:回答|回复|说)?(?:请|都|要)*(?:尽量)?(?:详细)(?:一?点儿?|一?些)?(?:地?(?:回答|回复|说))?",
+        r"|(?:回答|回复|说)?(?:请|都|要){0,2}(?:尽量)?(?:详细)(?:一?点儿?|一?些)?(?:地?(?:回答|回复|说))?",
         "language": rf"{_SAY} (?:only |always )?(?:in|using) (?P<a>{_LANGUAGE})|use (?P<b>{_LANGUAGE})"
         rf"(?: (?:for|in) {_REPLIES})?|(?:i (?:want|prefer|like) )?{_REPLIES} in (?P<c>{_LANGUAGE})"
-        r"|(?:都|请)*[用说讲](?P<d>[\u4e00-\u9fff]{1,3}[文语话])(?:来)?(?:回答|回复|跟我说|和我说|说|吧)*我?",
+        r"|(?:都|请){0,2}[用说讲](?P<d>[\u4e00-\u9fff]{1,3}[文语话])(?:来)?(?:回答|回复|跟我说|和我说|说|吧){0,2}我?",
         "style": rf"(?:use|prefer|write (?:in|with)|{_SAY} (?:in|with|using)|add|give me|include|put|end with"
         rf"|begin with) (?:more |fewer |only |an? |the )?(?:{_WORDING})(?: (?:in|for|with) {_REPLIES})?"
         rf"|(?:avoid|skip|leave out|no|drop) (?:the |any |more )?(?:{_WORDING})(?: (?:in|from) {_REPLIES})?"
@@ -82,7 +82,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"(?:[, ]+(?:please|pls|from now on|in (?:the )?future|always|every time|when you (?:answer|reply|talk)(?: to)?"
+    r"(?:,? (?:please|pls|from now on|in (?:the )?future|always|every time|when you (?:answer|reply|talk)(?: to)?"
     r"(?: me)?|with me|by default|thanks|thank you|for me|if (?:you can|possible)|all right|ok|okay)"
     r"|(?:吧|就好|就行|就可以了?|谢谢|可以吗|好吗|好不好|，))$",
     re.IGNORECASE,
@@ -110,7 +110,7 @@ _NORMAL = re.compile(
     r"|(?:normal|usual) (?:answers|replies|length)(?: again)?|正常(?:回答|回复)",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(r"(?:[, ]+(?:any ?more|any longer|now|again|really)|了)$", re.IGNORECASE)
+_AGAIN = re.compile(r"(?:,? (?:any ?more|any longer|now|again|really)|了)$", re.IGNORECASE)
 _GERUND = re.compile(
     r"(?P<verb>keep|mak|be|answer|reply|respond|writ|speak|talk|explain|giv|send|us|call|address|add|put)ing\b", re.I
 )
