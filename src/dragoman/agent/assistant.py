@@ -41,8 +41,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dragoman.agent.agent import Agent
+    from dragoman.core.codec import Json
     from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.core.workers import Workers
+    from dragoman.memory.transfer.formats import Format
+    from dragoman.memory.transfer.importing import ImportPlan
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import IngestProgress, IngestReport
     from dragoman.sources.upload_folders import UploadFolders
@@ -353,6 +356,51 @@ class Assistant:
         times = {"at": at, "since": since, "until": until}
         then: dict[str, Any] = {name: moment for name, moment in times.items() if moment is not None}
         return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
+
+    def import_memory(
+        self,
+        path: str | Path | None = None,
+        *,
+        text: str = "",
+        user: str = DEFAULT_USER,
+        format: Format | None = None,
+        chats: bool = False,
+        dry_run: bool = False,
+    ) -> ImportPlan:
+        """Take the facts of a file into a user's memory, each once and with its date; what became of them.
+
+        The file is an export of ChatGPT, Claude, mem0 or Dragoman, or a list in JSON or Markdown; it is read piece by
+        piece. `text` is the content of such a file instead. With `chats`, its chats become dialogues of the user too.
+        With `dry_run`, nothing is written.
+        """
+        from dragoman.memory.transfer.exporting import with_chats
+        from dragoman.memory.transfer.formats import read_items, text_items
+
+        scope, added = self.scope(user), list[str]()
+        items = text_items(text, format) if path is None else read_items(Path(path), format)
+        if chats:
+            items = with_chats(items, self.store, scope, added, dry_run=dry_run)
+        with self.hold(scope):
+            plan: ImportPlan = self._memory_method("bring")(scope, items, dry_run=dry_run)
+            for wish in () if dry_run else plan.wishes:
+                StandingWishes(self.store).change(scope, wishing(wish))
+        return replace(plan, chats=len(added))
+
+    def export_memory(self, *, user: str = DEFAULT_USER) -> dict[str, Json]:
+        """A user's facts, earlier facts and standing wishes, as `import_memory` reads them."""
+        from dragoman.memory.transfer.exporting import exported
+
+        sources = [source.name for source in self.sources if source.about == "user" and source.private]
+        past = [row for name in sources for row in self.store.passages(self.scope(user), name, superseded=True)]
+        return exported(self.recall(user=user), past, self.wishes(user=user))
+
+    def time_zone(self, *, user: str = DEFAULT_USER) -> str:
+        """The name of a user's time zone; "" is the agent's."""
+        return str(self._memory_method("time_zone")(self.scope(user)))
+
+    def set_time_zone(self, name: str, *, user: str = DEFAULT_USER) -> None:
+        """Set a user's time zone ("Europe/Zurich"); "" goes back to the agent's."""
+        self._memory_method("set_time_zone")(self.scope(user), name)
 
     def wishes(self, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
         """The user's standing wishes about the wording of replies ("keep it short"), oldest first."""

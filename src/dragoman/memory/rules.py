@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragoman import prompts
 from dragoman.core.caches import clear_caches
@@ -45,7 +45,8 @@ from dragoman.memory.selection import best_facts, is_told_within
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.undo import Deletion, RecentDeletions
 from dragoman.memory.untimed import untimed_facts
-from dragoman.memory.upkeep import PENDING, Upkeep, ended, is_announced
+from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
+from dragoman.memory.zones import UserZones
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
@@ -53,12 +54,18 @@ from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.language import language as language_of
 
+if TYPE_CHECKING:
+    from dragoman.memory.transfer.formats import Item
+    from dragoman.memory.transfer.importing import ImportPlan
+
 log = logging.getLogger("dragoman.memory")
 _SHORT = 80
 """The longest turn, in characters, that may only give a new value: "sorry, I meant Thursday"."""
 _HISTORY = 10
 """How many rows there may be for each fact that may be kept, those included that newer ones replaced."""
 
+_BATCH = 200
+"""How many facts of an import are written at once."""
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
 
@@ -95,6 +102,7 @@ class RuleMemory:
         self._certainty = certainty
         self._fleeting = fleeting
         self._zone = zone_of(time_zone)
+        self._zones = UserZones(store, self._zone)
         self.most_facts: int | None = None
         self.erase_scope: Callable[[Scope], int] = store.forget
         """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
@@ -113,7 +121,7 @@ class RuleMemory:
         known = self._known(scope)
         whole = Fact(text.strip(), "about", text.strip(), text.strip())
         new = facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,)
-        return self._add(scope, self._dated(new, now()), known)
+        return self._add(scope, self._dated(scope, new, now()), known)
 
     def recall(
         self,
@@ -144,7 +152,7 @@ class RuleMemory:
 
     def refresh(self, scope: Scope) -> None:
         """Bring a user's facts up to date with the calendar: end what has expired, begin what was announced."""
-        if self._source is not None and self._upkeep.run(scope):
+        if self._source is not None and self._upkeep(scope).run(scope):
             self._clear_caches()
 
     def recollect(self, context: Context) -> Recollection | None:
@@ -155,11 +163,12 @@ class RuleMemory:
         live = self._known(context.scope)
         if asks_for_history(context.last) and not asks_for_chats(context.last):
             rows = all_rows(self._store, context.scope, self._source.name)
-            asking = Asking(context, at, self._zone, rows, live, self._encoder, self._analyse, self._shown_before)
+            zone = self._zones.of(context.scope)
+            asking = Asking(context, at, zone, rows, live, self._encoder, self._analyse, self._shown_before)
             history = recollection(asking)
             if history is not None:
                 return history
-        return self._chats.recollection(context, live, at=at, zone=self._zone)
+        return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
 
     def _shown_before(self, context: Context) -> Sequence[str]:
         """The ids of the user's facts behind the last reply of a dialogue."""
@@ -175,13 +184,43 @@ class RuleMemory:
         shown = [piece.id for piece in reply.evidence if piece.source == self._source.name]
         return changed or [id_ for id_ in shown if id_ in quoted] or shown
 
-    @property
-    def _upkeep(self) -> Upkeep:
+    def _upkeep(self, scope: Scope) -> Upkeep:
         assert self._source is not None
-        return Upkeep(self._store, self._encoder, self._source.name, self._zone, self._passage)
+        return Upkeep(self._store, self._encoder, self._source.name, self._zones.of(scope), self._passage)
 
-    def _dated(self, new: Sequence[Fact], at: datetime) -> tuple[Fact, ...]:
-        return tuple(dated(fact, at, self._zone) for fact in new)
+    def _dated(self, scope: Scope, new: Sequence[Fact], at: datetime) -> tuple[Fact, ...]:
+        zone = self._zones.of(scope) if new else self._zone
+        return tuple(dated(fact, at, zone) for fact in new)
+
+    def time_zone(self, scope: Scope) -> str:
+        """The name of a user's time zone; "" is the agent's."""
+        return self._zones.name(scope)
+
+    def set_time_zone(self, scope: Scope, name: str) -> None:
+        """Set a user's time zone ("Europe/Zurich"); "" goes back to the agent's."""
+        self._zones.set(scope, name)
+
+    def bring(self, scope: Scope, items: Iterable[Item], *, dry_run: bool = False) -> ImportPlan:
+        """Take the facts of a file into memory, each once and with its date; with `dry_run` only say what would be."""
+        from dragoman.memory.transfer.importing import ImportPlan, gathered, planned
+
+        if self._source is None:
+            return ImportPlan()
+        self.refresh(scope)
+        found = gathered(items, self._zones.of(scope))
+        hidden = list(self._store.passages(scope, self._source.name, superseded=True))
+        plan = ImportPlan(planned(found, self._known(scope), hidden), *found.counts)
+        if dry_run:
+            return plan
+        current = [each.fact for each in plan.facts if each.fate in ("new", "replaces")]
+        for start in range(0, len(current), _BATCH):
+            self._add(scope, current[start : start + _BATCH], self._known(scope))
+        for nth, each in enumerate(each for each in plan.facts if each.fate == "past"):
+            row = self._passage(scope, each.fact, len(hidden) + nth)
+            until = each.fact.valid_until
+            self._store.put(scope, [row], self._encoder.encode([row.indexed]))
+            self._store.supersede(scope, row.id, EXPIRED, meta={"valid_until": until, "replaced_at": until})
+        return plan
 
     def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
         """Erase a user's facts that fit, or, without `what`, everything of theirs; the rows without their text.
@@ -296,6 +335,7 @@ class RuleMemory:
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
+        self._zones.end(scope, [fact_of(row) for row in gone])
         self._clear_caches()
         replaced = tuple(
             (old, by.id)
@@ -343,15 +383,15 @@ class RuleMemory:
         def people() -> dict[str, str]:
             return people_in(context.history) | people_of(map(fact_of, everything_known()))
 
-        at = moment_of(context.said_at) or now()
-        new = facts(context.last, people=people) or untimed_facts(context.last, at, self._zone, people=people)
+        at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
+        new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal:
             new = self._judged(shape.core)
-        new = self._dated(new, at)
+        new = self._dated(context.scope, new, at)
         if self._fleeting and not new:
-            new = self._dated(fleeting_facts(context.last, at, self._zone), at)
+            new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
 
     def _deletion(self, context: Context) -> Learned | None:
@@ -417,6 +457,7 @@ class RuleMemory:
         if not added:
             return ()
         passages = [passage for _, passage in added]
+        self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
         live = list(self._store.passages(scope, self._source.name))
         superseded: dict[str, Passage] = {}
@@ -430,7 +471,7 @@ class RuleMemory:
                     self._store.supersede(scope, old.id, passage.id, meta=meta)
                     superseded[old.id] = old
         if any(fact.valid_until or is_announced(fact) or is_age(fact) or is_birthday(fact) for fact, _ in added):
-            self._upkeep.plan(scope)
+            self._upkeep(scope).plan(scope)
         return tuple(superseded.values())
 
     def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
@@ -459,7 +500,7 @@ class RuleMemory:
                 "subject": fact.subject,
                 "type": fact.type,
                 **({"role": fact.role} if fact.role else {}),
-                **meta_of(fact, grain_of(fact, moment_of(fact.said_at) or now(), self._zone)),
+                **meta_of(fact, grain_of(fact, moment_of(fact.said_at) or now(), self._zones.of(scope))),
             },
         )
 

@@ -46,6 +46,12 @@ def correct(seat: Seat, id: str, text: str) -> View:
     return views.learned(learned) or {}
 
 
+def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: bool = False) -> View:
+    """Take the facts of a file into memory, or say what would be taken."""
+    plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
+    return views.imported(plan)
+
+
 def wishes(seat: Seat) -> list[View]:
     """The user's standing wishes about replies."""
     return [views.wish(row) for row in seat.assistant.wishes(user=seat.user)]

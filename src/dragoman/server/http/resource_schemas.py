@@ -126,6 +126,24 @@ class FactList(BaseModel):
     data: list[FactView]
 
 
+class ImportedFactView(BaseModel):
+    """A fact of a file; `other` is the fact that it repeats, replaces or precedes."""
+
+    text: str
+    said_at: str
+    fate: Literal["new", "known", "replaces", "past"]
+    other: str
+
+
+class ImportView(BaseModel):
+    facts: list[ImportedFactView]
+    wishes: list[str]
+    chats: int
+    messages: int
+    left_out: int
+    instructions: int
+
+
 class WishList(BaseModel):
     object: Literal["list"]
     data: list[WishView]

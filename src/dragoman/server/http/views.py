@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dragoman.core.values import Usage
+    from dragoman.memory.transfer.importing import ImportPlan
 
 View: TypeAlias = dict[str, Any]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -94,6 +95,16 @@ def refinement(value: Refinement) -> View:
         "sources": [evidence(piece) for piece in value.evidence],
         "draft": draft(value.draft),
     }
+
+
+def imported(plan: ImportPlan) -> View:
+    """What an import does with each fact of a file."""
+    rows = [
+        {"text": each.fact.text, "said_at": each.fact.said_at, "fate": each.fate, "other": each.other}
+        for each in plan.facts
+    ]
+    counts = {"messages": plan.messages, "left_out": plan.left_out, "instructions": plan.instructions}
+    return {"facts": rows, "wishes": list(plan.wishes), "chats": plan.chats, **counts}
 
 
 def wish(row: Passage) -> View:

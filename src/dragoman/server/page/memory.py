@@ -26,6 +26,7 @@ from dragoman.server.page.elements import (
     on,
     undo_toast,
 )
+from dragoman.server.page.memory_import import MemoryImport
 from dragoman.server.page.session import PageSession
 
 _UNDO_SECONDS = 20.0
@@ -58,7 +59,10 @@ class MemoryPanel:
                 icon_button("add", words["memory.add"], self._add)
             with el("div", classes="row wrap"):
                 button(words["memory.export"], self._export, "outline")
+                self._import = MemoryImport(self._page_session, words, self.refresh)
+                button(words["import.title"], self._import.open, "outline")
                 button(words["memory.everything"], self._ask, "outline danger")
+            self._import.build()
             with (
                 ui.dialog() as self._sure,
                 el("div", classes="dialog", role="alertdialog", aria_label=words["memory.sure"]),

@@ -307,6 +307,18 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Learned from your chats. I use it in replies until you edit or delete it.",
         "从您的对话中得知。在您修改或删除之前，回答时会用到它们。",
     ),
+    "import.title": ("Import memories", "导入记忆"),
+    "import.about": (
+        "A file of ChatGPT, Claude, mem0 or Dragoman (.json), or a list (.md). You see the facts before they are kept.",
+        "ChatGPT、Claude、mem0 或 Dragoman 的导出文件（.json），或列表（.md）。保存之前会先给您看。",
+    ),
+    "import.large": ("This file is too large. Use dragoman memory import.", "文件太大，请用 dragoman memory import。"),
+    "import.found": (
+        "{kept} new, {known} known already, {left} without a fact about you.",
+        "新的 {kept} 条，已知 {known} 条，与您无关 {left} 条。",
+    ),
+    "import.keep": ("Keep {count} facts", "保存 {count} 条"),
+    "import.done": ("Kept: {count}.", "已保存 {count} 条。"),
     "memory.wishes": ("Standing wishes", "长期要求"),
     "memory.wishes_about": (
         "How you want replies to be worded. They change nothing else.",
