@@ -93,6 +93,9 @@ class StubAssistant:
         self.facts.setdefault(user, []).append(passage)
         return Learned(added=(passage,))
 
+    def receipt(self, *, user="me"):
+        return ()
+
     def wishes(self, *, user="me"):
         return ()
 

@@ -24,6 +24,7 @@ from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_js
 from dragoman.core.values import (
     ASIDE,
     Context,
+    Erased,
     Erasure,
     Learned,
     Passage,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
+_MOST_RECEIPTS = 100
+"""How many receipts of erasures wait to be taken, in memory alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class Assistant:
         self._folder = folder
         self._warming = warming or WarmUp()
         self._private = PrivateDialogues()
+        self._receipts: dict[Scope, tuple[Erased, ...]] = {}
         self.files = files
         """The files that users uploaded to a server of this agent."""
         eraser: Any = memory  # of some kind that may erase by itself
@@ -131,6 +135,8 @@ class Assistant:
             eraser.erase_scope = self._erase
         if hasattr(eraser, "count_files") and files is not None:
             eraser.count_files = files.count
+        if hasattr(eraser, "take_receipt"):
+            eraser.take_receipt = self._take_receipt
 
     def __enter__(self) -> Self:
         return self
@@ -428,7 +434,13 @@ class Assistant:
 
     def _erase(self, scope: Scope) -> int:
         """Erase a scope: rows first, since a full disk may refuse that, then the files, which need no space to go."""
+        from dragoman.agent.erasure_receipt import receipt_of
+
         self._private.drop(scope)
+        if receipt := receipt_of(self.store, self.sources, self.files, scope):
+            while len(self._receipts) >= _MOST_RECEIPTS:
+                self._receipts.pop(next(iter(self._receipts)))
+            self._receipts[scope] = receipt
         if self.files is None:
             return self.store.forget(scope)
         self.files.check(scope)
@@ -441,6 +453,13 @@ class Assistant:
                 remedy=f"{error.remedy} Then delete everything again.",
                 code="store",
             ) from error
+
+    def _take_receipt(self, scope: Scope) -> tuple[Erased, ...]:
+        return self._receipts.pop(scope, ())
+
+    def receipt(self, *, user: str = DEFAULT_USER) -> tuple[Erased, ...]:
+        """What the last `forget` of everything erased from which files, with hashes; given once, and not stored."""
+        return self._take_receipt(self.scope(user))
 
     def erasure(self, *, user: str = DEFAULT_USER) -> Erasure:
         """What `forget` without an argument would delete."""

@@ -76,12 +76,23 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Erased:
+    """A line of a receipt: so many of a kind were erased from a file, and the SHA-256 of what they held."""
+
+    place: str
+    what: str
+    count: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Erasure:
-    """What erasing everything of a user deletes."""
+    """What erasing everything of a user deletes; `receipt` says what was erased from where, once it was."""
 
     facts: int = 0
     chats: int = 0
     files: int = 0
+    receipt: tuple[Erased, ...] = field(default=(), metadata={SPARSE: True})
 
 
 @dataclass(frozen=True, slots=True)

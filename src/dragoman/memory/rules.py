@@ -21,6 +21,7 @@ from dragoman.core.values import (
     NOTHING_LEARNED,
     Context,
     Draft,
+    Erased,
     Erasure,
     Fact,
     Learned,
@@ -108,6 +109,8 @@ class RuleMemory:
         """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
         self.count_files: Callable[[Scope], int] | None = None
         """Counts the uploaded files that `erase_scope` would erase."""
+        self.take_receipt: Callable[[Scope], tuple[Erased, ...]] | None = None
+        """Gives the receipt of the last call of `erase_scope`, once."""
         self.recent = RecentDeletions()
         self._chats = PastChats(DialogueSearch(store, encoder, analyse), analyse)
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
@@ -398,7 +401,9 @@ class RuleMemory:
         """What a turn that deletes, confirms or undoes changes; None for every other turn."""
         if self._is_confirmed(context):
             erasure = self.erasure(context.scope)
-            return Learned(forgotten=tuple(self.forget(context.scope)), erased=erasure)
+            forgotten = tuple(self.forget(context.scope))
+            receipt = self.take_receipt(context.scope) if self.take_receipt is not None else ()
+            return Learned(forgotten=forgotten, erased=replace(erasure, receipt=receipt))
         if is_undo(context.last):
             return Learned(restored=tuple(self.undo(context.scope)))
         if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):

@@ -16,18 +16,22 @@ from dragoman.text.wishes import MOST_SENTENCES
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
-        "address": "Got it: I'll call you {value}.",
-        "short": "Got it: I'll keep my answers short.",
-        "promise": 'Got it, from now on: "{text}".',
+        "promised": "Got it: {promises}.",
+        "and": ", and ",
+        "address": "I'll call you {value}",
+        "short": "I'll keep my answers short",
+        "promise": 'from now on "{text}"',
         "noted": 'Noted as a standing wish: "{text}". I quote documents as they are written, so only replies that a '
         "larger model words can follow it.",
         "ended": 'Dropped: "{text}".',
         "none": "I have no such wish noted.",
     },
     "zh": {
-        "address": "好的，我会叫你{value}。",
-        "short": "好的，我会回答得简短些。",
-        "promise": "好的，以后：“{text}”。",
+        "promised": "好的，{promises}。",
+        "and": "，",
+        "address": "我会叫你{value}",
+        "short": "我会回答得简短些",
+        "promise": "以后“{text}”",
         "noted": "已记下你的要求：“{text}”。我按原文引用资料，只有由更大的模型措辞的回复才能照办。",
         "ended": "已取消：“{text}”。",
         "none": "我没有记过这样的要求。",
@@ -48,7 +52,7 @@ def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
         value = length.meta["value"]
         text = _short(text, int(value) if value.isdigit() else MOST_SENTENCES, social=_is_social(draft, question))
         obeyed += [length] if text != draft.text else []
-    if (address := by_kind.get("address")) is not None and _is_social(draft, question):
+    if (address := by_kind.get("address")) is not None and draft.method == "said" and form(question).act in SOCIAL:
         named = _addressed(text, address.meta["value"])
         obeyed += [address] if named != text else []
         text = named
@@ -60,19 +64,27 @@ def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
 def wish_reply(learned: Learned, language: str, model_words: bool) -> str:
     """What is said to a turn that states or takes back standing wishes."""
     words = _WORDS["zh" if language == "zh" else "en"]
-    kept = [_promise(row, words, model_words) for row in learned.wishes]
-    ended = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
-    return ("" if language == "zh" else " ").join((*ended, *kept)) or words["none"]
+    said = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
+    followed = [row for row in learned.wishes if model_words or _is_followed(row)]
+    if followed:
+        promises = words["and"].join(_promise(row, words) for row in followed)
+        said.append(words["promised"].format(promises=promises))
+    said += [words["noted"].format(text=row.text.rstrip(".。")) for row in learned.wishes if row not in followed]
+    return ("" if language == "zh" else " ").join(said) or words["none"]
 
 
-def _promise(row: Passage, words: Mapping[str, str], model_words: bool) -> str:
+def _is_followed(row: Passage) -> bool:
+    """Whether a wish is obeyed without a model that words the reply."""
+    return row.meta["kind"] == "address" or (row.meta["kind"] == "length" and row.meta["value"] != "detailed")
+
+
+def _promise(row: Passage, words: Mapping[str, str]) -> str:
     kind, value = row.meta["kind"], row.meta["value"]
-    text = row.text.rstrip(".。")
     if kind == "address":
         return words["address"].format(value=value)
     if kind == "length" and value != "detailed":
         return words["short"]
-    return words["promise" if model_words else "noted"].format(text=text)
+    return words["promise"].format(text=row.text.rstrip(".。"))
 
 
 def _is_social(draft: Draft, question: str) -> bool:

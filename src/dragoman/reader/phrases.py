@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.control import DEFAULT_CONTROL, TurnControl
-from dragoman.core.values import Erasure, Learned
+from dragoman.core.values import Erased, Erasure, Learned
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 from dragoman.text.second_person import said_back, second_person
@@ -146,12 +146,18 @@ def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") 
     return f"{facts} about {about}, {chats} and {files}"
 
 
+def receipt_lines(receipt: Sequence[Erased]) -> list[str]:
+    """A receipt for the eye: what was erased from which file, and the beginning of its SHA-256."""
+    return [f"{line.place}: {line.count} {line.what}, sha256 {line.sha256[:16]}" for line in receipt]
+
+
 def deletion_reply(learned: Learned, language: str) -> str | None:
     """What to say about a deletion: asked, carried out or undone; None where the turn was about none."""
     if learned.pending is not None:
         return phrase("erase", language, erasure=erasure_text(learned.pending, language))
     if learned.erased is not None:
-        return phrase("erased", language, erasure=erasure_text(learned.erased, language))
+        deleted = phrase("erased", language, erasure=erasure_text(learned.erased, language))
+        return "\n".join((deleted, *(f"- {line}" for line in receipt_lines(learned.erased.receipt))))
     if learned.forgotten:
         deleted = phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
         return deleted + mentions_text(learned.mentions, language)

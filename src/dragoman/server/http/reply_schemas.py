@@ -46,10 +46,20 @@ class FactView(BaseModel):
     valid_until: str = ""
 
 
+class ErasedView(BaseModel):
+    """A line of a receipt: so many were erased from a file, and the SHA-256 of what they held."""
+
+    place: str
+    what: str
+    count: int
+    sha256: str
+
+
 class ErasureView(BaseModel):
     facts: int
     chats: int
     files: int
+    receipt: list[ErasedView] = []
 
 
 class WishView(BaseModel):

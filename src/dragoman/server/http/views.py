@@ -85,7 +85,9 @@ def learned(value: Learned | None) -> View | None:
 
 
 def erasure(value: Erasure) -> View:
-    return {"facts": value.facts, "chats": value.chats, "files": value.files}
+    lines = [{"place": e.place, "what": e.what, "count": e.count, "sha256": e.sha256} for e in value.receipt]
+    counts: View = {"facts": value.facts, "chats": value.chats, "files": value.files}
+    return {**counts, "receipt": lines} if lines else counts
 
 
 def refinement(value: Refinement) -> View:

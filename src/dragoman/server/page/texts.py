@@ -317,7 +317,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "{kept} new, {known} known already, {left} without a fact about you.",
         "新的 {kept} 条，已知 {known} 条，与您无关 {left} 条。",
     ),
-    "import.keep": ("Keep {count} facts", "保存 {count} 条"),
+    "import.keep": ("Keep these facts ({count})", "保存 {count} 条"),
     "import.done": ("Kept: {count}.", "已保存 {count} 条。"),
     "memory.wishes": ("Standing wishes", "长期要求"),
     "memory.wishes_about": (
