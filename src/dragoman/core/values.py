@@ -102,7 +102,7 @@ class Learned:
     `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
     `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
     were deleted at the user's word. `wishes` are standing wishes about replies that the turn stated, `ended_wishes`
-    those that it took back.
+    those that it took back. `dropped` are the least useful facts, which made room for new ones.
     """
 
     added: tuple[Passage, ...] = ()
@@ -116,6 +116,7 @@ class Learned:
     blanked: int = field(default=0, metadata={"sparse": True})
     wishes: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
     ended_wishes: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
+    dropped: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
 
     @property
     def is_empty(self) -> bool:

@@ -102,6 +102,7 @@ def learned_text(learned: Learned) -> list[str]:
         "known already": learned.joined,
         "deleted": learned.forgotten,
         "restored": learned.restored,
+        "dropped to make room": learned.dropped,
         "from now on": learned.wishes,
         "no longer": learned.ended_wishes,
     }

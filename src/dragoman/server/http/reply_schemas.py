@@ -81,6 +81,7 @@ class LearnedView(BaseModel):
     erased: ErasureView | None = None
     wishes: list[WishView] = []
     ended_wishes: list[str] = []
+    dropped: list[FactView] = []
 
 
 class NoteView(BaseModel):

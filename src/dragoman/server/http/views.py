@@ -81,6 +81,7 @@ def learned(value: Learned | None) -> View | None:
         "erased": None if value.erased is None else erasure(value.erased),
         "wishes": [wish(row) for row in value.wishes],
         "ended_wishes": [row.id for row in value.ended_wishes],
+        "dropped": [fact(row) for row in value.dropped],
     }
 
 
