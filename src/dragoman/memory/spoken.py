@@ -30,7 +30,7 @@ _AGENT_SAID = re.compile(
     r"\b(?:what|which|where|when|how much|how many)\b.{0,40}\b(?:did|have|had) you (?:just |already |ever )?"
     r"(?:say|said|tell|told|recommend(?:ed)?|suggest(?:ed)?|advise[d]?|answer(?:ed)?|mention(?:ed)?|reply|replied)\b"
     r"|\bwhat was your (?:answer|reply|advice|recommendation|suggestion)\b"
-    r"|[你您].{0,8}(?:说|告诉我?|推荐|建议|回答)(?:过|了)?(?:我)?(?:些)?(?:什么|哪|啥|多少)",
+    r"|(?<![跟和对向给同])[你您].{0,8}(?:说|告诉我?|推荐|建议|回答)(?:过|了)?(?:我)?(?:些)?(?:什么|哪|啥|多少)",
     re.IGNORECASE,
 )
 _USER_SAID = re.compile(
