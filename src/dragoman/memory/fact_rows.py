@@ -114,7 +114,7 @@ class FactRows:
         joined: list[Passage] = []
         added: list[tuple[Fact, Passage]] = []
         live = list(known)
-        rows = len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+        rows = self._next_position(scope, known)
         people = people_of([*map(fact_of, known), *new])
         for stated in new:
             fact = with_known_names(stated, people)
@@ -137,6 +137,13 @@ class FactRows:
             tuple(joined),
             dropped=self._make_room(scope, new_ids) if added else (),
         )
+
+    def _next_position(self, scope: Scope, known: Sequence[Passage]) -> int:
+        """The position of the next row; where the number of rows is limited, as many as there are."""
+        assert self._source is not None
+        if self.most_facts is None:  # history may be long, and need not be read
+            return max((row.position for row in known), default=-1) + 1
+        return len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
     def _make_room(self, scope: Scope, new: Sequence[str]) -> tuple[Passage, ...]:
         """Drop the least useful facts above the limit; those that are gone."""
