@@ -57,6 +57,17 @@ def wishes(seat: Seat) -> list[View]:
     return [views.wish(row) for row in seat.assistant.wishes(user=seat.user)]
 
 
+def time_zone(seat: Seat) -> str:
+    """The user's own time zone; "" is the agent's."""
+    memory = seat.assistant.memory
+    return seat.assistant.time_zone(user=seat.user) if hasattr(memory, "time_zone") else ""
+
+
+def set_time_zone(seat: Seat, name: str) -> None:
+    """Set the user's time zone; "" goes back to the agent's."""
+    seat.assistant.set_time_zone(name, user=seat.user)
+
+
 def end_wish(seat: Seat, id: str) -> int:
     """Delete a standing wish."""
     if seat.assistant.end_wish(id, user=seat.user) is None:

@@ -30,6 +30,7 @@ from dragoman.server.page.memory_import import MemoryImport
 from dragoman.server.page.session import PageSession
 
 _UNDO_SECONDS = 20.0
+_ZONE = "Intl.DateTimeFormat().resolvedOptions().timeZone"
 
 
 class MemoryPanel:
@@ -61,6 +62,7 @@ class MemoryPanel:
                 button(words["memory.export"], self._export, "outline")
                 self._import = MemoryImport(self._page_session, words, self.refresh)
                 button(words["import.title"], self._import.open, "outline")
+                button(words["memory.zone"], self._use_zone, "outline")
                 button(words["memory.everything"], self._ask, "outline danger")
             self._import.build()
             with (
@@ -78,6 +80,7 @@ class MemoryPanel:
         with errors_shown(self._words):
             groups = await self._page_session.do(grouped_facts)
             wishes = await self._page_session.do(user_data.wishes)
+            zone = await self._page_session.do(user_data.time_zone)
             self._list.clear()
             with self._list:
                 if not groups and not wishes:
@@ -97,6 +100,8 @@ class MemoryPanel:
                         el("p", str(wish["text"]), "grow")
                         label = self._words["memory.end_wish"].format(wish=wish["text"])
                         icon_button("o_delete", label, partial(self._end_wish, str(wish["id"])))
+                if zone:
+                    el("p", self._words["memory.zone_is"].format(zone=zone), "muted note")
 
     def _fact(self, fact: ListedFact) -> None:
         words = self._words
@@ -160,6 +165,14 @@ class MemoryPanel:
         with errors_shown(self._words):
             await self._page_session.do(user_data.end_wish, id)
             notice(self._words["memory.wish_ended"])
+        await self.refresh()
+
+    async def _use_zone(self) -> None:
+        """Take the time zone of the browser for the user's days."""
+        with errors_shown(self._words):
+            zone = str(await ui.run_javascript(_ZONE, timeout=5.0))
+            await self._page_session.do(user_data.set_time_zone, zone)
+            notice(self._words["memory.zone_is"].format(zone=zone))
         await self.refresh()
 
     async def _undo(self) -> None:

@@ -319,6 +319,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "import.keep": ("Keep these facts ({count})", "保存 {count} 条"),
     "import.done": ("Kept: {count}.", "已保存 {count} 条。"),
+    "memory.zone": ("Use this browser's time zone", "使用此浏览器的时区"),
+    "memory.zone_is": ("Your time zone: {zone}.", "您的时区：{zone}。"),
     "memory.wishes": ("Standing wishes", "长期要求"),
     "memory.wishes_about": (
         "How you want replies to be worded. They change nothing else.",
