@@ -58,6 +58,7 @@ def test_nothing_else_is_a_wish(text):
     [
         ("You don't have to keep it short any more.", {"length"}),
         ("No more short answers.", {"length"}),
+        ("I don't want short answers any more", {"length"}),
         ("Stop answering in Spanish.", {"language"}),
         ("stop calling me Sam", {"address"}),
         ("Answer normally again.", {"length", "style", "language"}),

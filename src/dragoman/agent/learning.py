@@ -13,6 +13,7 @@ from dragoman.core.trace import Note
 from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.known import asks_for_everything
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
@@ -145,7 +146,7 @@ class TurnLearning:
     def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
         """The question before the last reply, where what this turn tells changes its answer and is its reason."""
         again = told_after(context)
-        if again is None or learned.forgotten or learned.pending is not None:
+        if again is None or learned.forgotten or learned.pending is not None or asks_for_everything(again.question):
             return None
         reply = self.agent.run([replace(context, turns=again.turns)])[0].text
         statements = [*(fact.text for fact in learned.added), *sentences(spelt(again.statement))]

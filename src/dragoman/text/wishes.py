@@ -100,7 +100,8 @@ _NO_NAME = re.compile(
 )
 _NEVER = re.compile(r"(?:never|don't ever|do not ever|don't|do not|不要再?|别再?)\s*", re.IGNORECASE)
 _STOP = re.compile(
-    r"(?:stop|quit|no need to|no more|(?:you )?(?:don't|do not|needn't|need not)(?: (?:need to|have to))?|no longer"
+    r"(?:stop|quit|no need to|no more|i (?:don't|do not|no longer) (?:want|need|like)(?: you to)?"
+    r"|(?:you )?(?:don't|do not|needn't|need not)(?: (?:need to|have to))?|no longer"
     r"|you no longer (?:need to|have to)|不用再?|不必再?|别再?|不要再?|无需再?)\s*",
     re.IGNORECASE,
 )
