@@ -96,6 +96,8 @@ class SourceConfig(_Strict):
     about: Literal["world", "user", "bot"] = "world"
     private: bool = False
     path: str | None = None
+    dialogues: bool = False
+    """Whether the source is the user's own past dialogues."""
     mcp: McpConfig | None = None
     tool: str | None = Field(default=None, min_length=1)
     argument: str = Field(default="query", min_length=1)
@@ -104,6 +106,8 @@ class SourceConfig(_Strict):
     def _whole(self) -> SourceConfig:
         if (self.mcp is None) != (self.tool is None):
             raise ValueError("a tool needs both `mcp`, where it lives, and `tool`, its name")
+        if self.dialogues and (self.path or self.mcp or self.about == "user" or not self.private):
+            raise ValueError("a source of dialogues needs private = true, and has no path, no tool and no about")
         return self
 
     def source(self) -> Source:

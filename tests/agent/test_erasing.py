@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 import dragoman
@@ -49,7 +51,8 @@ def test_the_question_names_what_goes_and_a_yes_deletes_it(assistant):
     assert reply.text.startswith("This deletes 2 facts about you, 2 chats and 0 uploaded files.")
     assert QUESTION in reply.text and len(facts(assistant)) == 2
     assert assistant.erasure() == Erasure(2, 2, 0)
-    assert assistant.ask("Yes, delete everything.").text == "Deleted: 2 facts about you, 2 chats and 0 uploaded files."
+    deleted = assistant.ask("Yes, delete everything.").text
+    assert deleted.startswith("Deleted: 2 facts about you, 2 chats and 0 uploaded files.")
     assert facts(assistant) == [] and assistant.dialogues() == ("main",)
     assert {turn.text for turn in assistant.history()} == {"[forgotten]"}
 
@@ -117,3 +120,22 @@ def test_in_chinese_too(folder):
         assistant.ask("请忘掉关于我的一切")
         assistant.ask("是的，全部删除")
         assert facts(assistant) == []
+
+
+def test_the_receipt_names_what_was_erased_from_which_file_with_its_hash(tmp_path):
+    (tmp_path / "agent.toml").write_text(AGENT)
+    with dragoman.load(tmp_path) as assistant:
+        assistant.remember("I live in Bern.")
+        assistant.ask("Keep it short.")
+        assistant.ask("forget everything about me")
+        reply = assistant.ask("yes, delete everything")
+        facts, wishes, turns = reply.trace.of("memory")[0].value.erased.receipt
+        assert (facts.place, facts.what, facts.count) == ("dragoman.db", "facts", 1)
+        assert facts.sha256 == hashlib.sha256(b"I live in Bern.").hexdigest()
+        assert (wishes.what, wishes.count) == ("standing wishes", 1)
+        assert (turns.what, turns.count) == ("messages of 1 chat", 4)
+        assert facts.sha256[:16] in reply.text
+        assert assistant.receipt() == ()
+        assistant.remember("I live in Bern.")
+        assistant.forget()
+        assert next(line.what for line in assistant.receipt()) == "facts"

@@ -93,6 +93,12 @@ class StubAssistant:
         self.facts.setdefault(user, []).append(passage)
         return Learned(added=(passage,))
 
+    def receipt(self, *, user="me"):
+        return ()
+
+    def wishes(self, *, user="me"):
+        return ()
+
     def recall(self, query=None, *, user="me", at=None):
         self.recalled_at = at
         return tuple(fact for fact in self.facts.get(user, []) if query is None or query in fact.text)

@@ -278,3 +278,27 @@ def test_a_time_before_the_verb_does_not_hide_the_fact(talk, sentence, start):
 @pytest.mark.parametrize("sentence", ["我昨天买了一本书。", "我2019年去过北京。", "如果我从三月起住在北京呢？"])
 def test_an_event_in_the_past_is_no_state(talk, sentence):
     assert talk.at("2025-05-03T10:00Z", sentence).is_empty
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I'm flying to Rome the day after tomorrow.", "I am flying to Rome on Tuesday 3 March 2026."),
+        ("I'm visiting my sister next week.", "I am visiting my sister in the week of 2 March 2026."),
+        ("我后天去上海。", "我2026年3月3日去上海。"),
+    ],
+)
+def test_a_plan_is_kept_with_its_date_and_ends_with_it(talk, said, kept):
+    talk.at("2026-03-01T12:00Z", said)
+    assert talk.known("2026-03-02T12:00Z") == [kept]
+    assert talk.known("2026-03-10T12:00Z") == []
+
+
+def test_the_day_after_tomorrow_is_counted_from_the_users_midnight(talk):
+    talk.at("2026-03-01T22:59Z", "I'm flying to Rome the day after tomorrow.")  # a minute to midnight in Zurich
+    assert talk.known("2026-03-01T23:00Z") == ["I am flying to Rome on Tuesday 3 March 2026."]
+
+
+def test_what_a_third_person_says_of_others_is_no_fact(talk):
+    talk.at("2026-03-01T12:00Z", "My neighbour told me that her mother has cancer.")
+    assert talk.known("2026-03-01T12:01Z") == []

@@ -26,11 +26,13 @@ from dragoman.core.values import (
 )
 from dragoman.models.metering import metered, metered_pieces
 from dragoman.reader.history import recollection_reply
+from dragoman.reader.obey import shaped, wish_reply
 from dragoman.reader.phrases import deletion_reply, spoken, unchanged_memory
 from dragoman.reader.recency import asks_for_latest, older_note, older_versions
 from dragoman.retriever.told import TOLD
 from dragoman.sources.graph import SourceGraph
 from dragoman.text.known import asks_for_everything
+from dragoman.text.wishes import wishing
 
 if TYPE_CHECKING:
     from dragoman.agent.refine import Refiner
@@ -46,6 +48,7 @@ _BY_CALLER = "control"
 _SEARCH = Verdict(True, 1.0, "asked to search")
 _NO_SEARCH = Verdict(False, 0.0, "asked not to search")
 _NO_SOURCE = Verdict(False, 0.0, "no source allowed")
+_WISH = Verdict(False, 0.0, "a standing wish")
 
 
 class LegalPlan(NamedTuple):
@@ -93,6 +96,7 @@ class Agent:
         self._date_of = date_of
         roles = {"gate": gate, "planner": planner, "retriever": retriever, "reader": reader, "refiner": refiner}
         self.names = {role: type(part).__name__ for role, part in roles.items()} | dict(names or {})
+        self._model_words = bool(getattr(reader, "words_replies", getattr(reader, "follows_instructions", False)))
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
         self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
@@ -183,7 +187,9 @@ class Agent:
     def _is_decided(turn: TurnState, *, again: bool) -> bool:
         """Take the caller's decision whether to search, if there is one: the gate is then not asked."""
         control = turn.context.control
-        if control.sources == ():
+        if _states_wishes(turn.context):
+            verdict = _WISH
+        elif control.sources == ():
             verdict = _NO_SOURCE
         elif control.retrieve == "auto":
             return False
@@ -290,7 +296,7 @@ class Agent:
             require(drafts, turns, stage)
         role, component, share = stage.header
         for turn, draft in zip(turns, drafts, strict=True):
-            turn.draft = self._with_older(turn, draft)
+            turn.draft = shaped(self._with_older(turn, draft), turn.context.wishes, turn.context.last)
             turn.notes.append(Note(role, component, share, turn.draft))
 
     def _task(self, turn: TurnState) -> ReadTask:
@@ -323,6 +329,8 @@ class Agent:
         """
         context = turn.context
         recollection = context.recollection
+        if _states_wishes(context):
+            return self._say(turn, wish_reply(context.learned, spoken(context.last, self.language), self._model_words))
         if recollection is None and context.learned.is_empty and context.control.writes_memory:
             return False
         language = spoken(context.last, self.language)
@@ -337,12 +345,19 @@ class Agent:
             answer = deletion_reply(context.learned, language)
         if answer is None:
             return False
-        turn.draft = Draft(answer, 1.0, "said")
+        return self._say(turn, answer)
+
+    def _say(self, turn: TurnState, text: str) -> bool:
+        turn.draft = Draft(text, 1.0, "said")
         turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
         return True
 
     def _read_aloud(self, turn: TurnState) -> Iterator[str]:
         if self._said(turn):
+            yield turn.draft.text
+            return
+        if turn.context.wishes:  # a draft is shaped when it is whole
+            self._read([turn])
             yield turn.draft.text
             return
         draft: Draft | None = None
@@ -383,8 +398,13 @@ class Agent:
     def _take(turn: TurnState, refinement: Refinement | None, stage: Stage) -> None:
         if refinement is not None:
             turn.evidence = refinement.evidence
-            turn.draft = refinement.draft
+            turn.draft = shaped(refinement.draft, turn.context.wishes, turn.context.last)
             turn.notes.append(Note(*stage.header, refinement))
+
+
+def _states_wishes(context: Context) -> bool:
+    """Whether a turn states or ends standing wishes and says nothing else."""
+    return bool(context.learned.wishes or context.learned.ended_wishes) and not wishing(context.last).is_empty
 
 
 def _legal(steps: Steps, plan: Plan) -> LegalPlan:

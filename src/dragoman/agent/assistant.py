@@ -24,6 +24,7 @@ from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_js
 from dragoman.core.values import (
     ASIDE,
     Context,
+    Erased,
     Erasure,
     Learned,
     Passage,
@@ -33,17 +34,22 @@ from dragoman.core.values import (
     Source,
     Turn,
 )
+from dragoman.memory.wishes import StandingWishes
 from dragoman.models.compute_slots import claim
 from dragoman.models.metering import metered, metered_pieces, turn_meter
 from dragoman.text.forgetting import forget_texts
+from dragoman.text.wishes import wishing
 
 if TYPE_CHECKING:
     from typing import Self
 
     from dragoman.agent.agent import Agent
     from dragoman.agent.reencoding import Reencoding
+    from dragoman.core.codec import Json
     from dragoman.core.protocols import Encoder, Memory, Store
     from dragoman.core.workers import Workers
+    from dragoman.memory.transfer.formats import Format
+    from dragoman.memory.transfer.importing import ImportPlan
     from dragoman.sources.files import Failure
     from dragoman.sources.ingest import IngestProgress, IngestReport
     from dragoman.sources.upload_folders import UploadFolders
@@ -51,6 +57,8 @@ if TYPE_CHECKING:
 
 DEFAULT_USER = "me"
 DEFAULT_DIALOGUE = "main"
+_MOST_RECEIPTS = 100
+"""How many receipts of erasures wait to be taken, in memory alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,7 @@ class Assistant:
         self._folder = folder
         self._warming = warming or WarmUp()
         self._private = PrivateDialogues()
+        self._receipts: dict[Scope, tuple[Erased, ...]] = {}
         self.files = files
         """The files that users uploaded to a server of this agent."""
         eraser: Any = memory  # of some kind that may erase by itself
@@ -131,6 +140,8 @@ class Assistant:
             eraser.erase_scope = self._erase
         if hasattr(eraser, "count_files") and files is not None:
             eraser.count_files = files.count
+        if hasattr(eraser, "take_receipt"):
+            eraser.take_receipt = self._take_receipt
 
     def __enter__(self) -> Self:
         return self
@@ -342,21 +353,86 @@ class Assistant:
         return reply
 
     def remember(self, text: str, *, user: str = DEFAULT_USER) -> Learned:
-        """Keep a fact about a user."""
+        """Keep a fact about a user, or a standing wish about replies ("keep it short")."""
         plain = clean(text, most=self._most)
+        wished = wishing(plain)
+        if wished.wished and not wished.rest:
+            added, _ = StandingWishes(self.store).change(self.scope(user), wished)
+            return Learned(wishes=added)
         learned: Learned = self._memory_method("remember")(self.scope(user), plain)
         return learned
 
     def recall(
-        self, query: str | None = None, *, user: str = DEFAULT_USER, at: datetime | None = None
+        self,
+        query: str | None = None,
+        *,
+        user: str = DEFAULT_USER,
+        at: datetime | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Passage, ...]:
         """What is remembered about a user, or what of it fits a query, best first.
 
-        With `at`, everything that was believed about the user at that moment.
+        With `at`, everything that was believed about the user at that moment; with `since` and `until`, what was told
+        in between.
         """
         wanted = None if query is None else clean(query, most=self._most)
-        then: dict[str, Any] = {} if at is None else {"at": at}
+        times = {"at": at, "since": since, "until": until}
+        then: dict[str, Any] = {name: moment for name, moment in times.items() if moment is not None}
         return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
+
+    def import_memory(
+        self,
+        path: str | Path | None = None,
+        *,
+        text: str = "",
+        user: str = DEFAULT_USER,
+        format: Format | None = None,
+        chats: bool = False,
+        dry_run: bool = False,
+    ) -> ImportPlan:
+        """Take the facts of a file into a user's memory, each once and with its date; what became of them.
+
+        The file is an export of ChatGPT, Claude, mem0 or Dragoman, or a list in JSON or Markdown; it is read piece by
+        piece. `text` is the content of such a file instead. With `chats`, its chats become dialogues of the user too.
+        With `dry_run`, nothing is written.
+        """
+        from dragoman.memory.transfer.exporting import with_chats
+        from dragoman.memory.transfer.formats import read_items, text_items
+
+        scope, added = self.scope(user), list[str]()
+        items = text_items(text, format) if path is None else read_items(Path(path), format)
+        if chats:
+            items = with_chats(items, self.store, scope, added, dry_run=dry_run)
+        with self.hold(scope):
+            plan: ImportPlan = self._memory_method("bring")(scope, items, dry_run=dry_run)
+            for wish in () if dry_run else plan.wishes:
+                StandingWishes(self.store).change(scope, wishing(wish))
+        return replace(plan, chats=len(added))
+
+    def export_memory(self, *, user: str = DEFAULT_USER) -> dict[str, Json]:
+        """A user's facts, earlier facts and standing wishes, as `import_memory` reads them."""
+        from dragoman.memory.transfer.exporting import exported
+
+        sources = [source.name for source in self.sources if source.about == "user" and source.private]
+        past = [row for name in sources for row in self.store.passages(self.scope(user), name, superseded=True)]
+        return exported(self.recall(user=user), past, self.wishes(user=user))
+
+    def time_zone(self, *, user: str = DEFAULT_USER) -> str:
+        """The name of a user's time zone; "" is the agent's."""
+        return str(self._memory_method("time_zone")(self.scope(user)))
+
+    def set_time_zone(self, name: str, *, user: str = DEFAULT_USER) -> None:
+        """Set a user's time zone ("Europe/Zurich"); "" goes back to the agent's."""
+        self._memory_method("set_time_zone")(self.scope(user), name)
+
+    def wishes(self, *, user: str = DEFAULT_USER) -> tuple[Passage, ...]:
+        """The user's standing wishes about the wording of replies ("keep it short"), oldest first."""
+        return StandingWishes(self.store).all(self.scope(user))
+
+    def end_wish(self, id: str, *, user: str = DEFAULT_USER) -> Passage | None:
+        """Delete a standing wish; None where there is none of that id."""
+        return StandingWishes(self.store).end(self.scope(user), id)
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
         """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.
@@ -376,7 +452,13 @@ class Assistant:
 
     def _erase(self, scope: Scope) -> int:
         """Erase a scope: rows first, since a full disk may refuse that, then the files, which need no space to go."""
+        from dragoman.agent.erasure_receipt import receipt_of
+
         self._private.drop(scope)
+        if receipt := receipt_of(self.store, self.sources, self.files, scope):
+            while len(self._receipts) >= _MOST_RECEIPTS:
+                self._receipts.pop(next(iter(self._receipts)))
+            self._receipts[scope] = receipt
         if self.files is None:
             return self.store.forget(scope)
         self.files.check(scope)
@@ -389,6 +471,13 @@ class Assistant:
                 remedy=f"{error.remedy} Then delete everything again.",
                 code="store",
             ) from error
+
+    def _take_receipt(self, scope: Scope) -> tuple[Erased, ...]:
+        return self._receipts.pop(scope, ())
+
+    def receipt(self, *, user: str = DEFAULT_USER) -> tuple[Erased, ...]:
+        """What the last `forget` of everything erased from which files, with hashes; given once, and not stored."""
+        return self._take_receipt(self.scope(user))
 
     def erasure(self, *, user: str = DEFAULT_USER) -> Erasure:
         """What `forget` without an argument would delete."""

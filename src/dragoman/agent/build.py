@@ -150,6 +150,16 @@ def assemble(
         from dragoman.retriever.tools import ToolRetriever
 
         creator.hold(retriever=ToolRetriever(creator.shared("retriever"), tools, encoder=encoder, analyse=analyse))
+    chats = [entry.name for entry in config.sources if entry.dialogues]
+    if chats:
+        from dragoman.retriever.dialogues import DialogueRetriever
+        from dragoman.stores.dialogue_search import DialogueSearch
+
+        search = DialogueSearch(store, encoder, analyse)
+        zone = str(tables["memory"].get("time_zone", ""))
+        inner = creator.shared("retriever")
+        past = DialogueRetriever(inner, chats, search=search, encoder=encoder, analyse=analyse, time_zone=zone)
+        creator.hold(retriever=past)
     creator.hold(retriever=AllowedRetriever(creator.shared("retriever")))
     if design.personal and _has_user_and_world(sources):
         from dragoman.decision.joint import JointRanker

@@ -8,14 +8,18 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from dragoman.core.clock import moment_of
 from dragoman.core.trace import Note
-from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Turn
+from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
+from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
 from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.known import asks_for_everything
 from dragoman.text.same_question import about_another, after_correction, told_after
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt
+from dragoman.text.wishes import NOTHING_WISHED, Wishing, wishing
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
@@ -57,11 +61,17 @@ class TurnLearning:
         with ExitStack() as held:
             for nth in writing:
                 held.enter_context(holds[nth])
-            statements = [_stated(contexts[nth], resumptions[nth]) for nth in writing]
+            wishings = [wishing(contexts[nth].last) for nth in writing]
+            stating = [
+                self._without_wishes(_stated(contexts[nth], resumptions[nth]), wished)
+                for nth, wished in zip(writing, wishings, strict=True)
+            ]
+            asked = [context for context in stating if context is not None]
             with metered() as meter:
-                learned_of_each = self.memory.learn(statements) if writing else ()
-            for nth, learned in zip(writing, learned_of_each, strict=True):
-                everything[nth] = learned
+                changes = iter(self.memory.learn(asked) if asked else ())
+            for nth, statement, wished in zip(writing, stating, wishings, strict=True):
+                learned = NOTHING_LEARNED if statement is None else next(changes)
+                everything[nth] = self._with_wishes(contexts[nth], learned, wished)
         share = (perf_counter() - started) / max(1, len(contexts))
         component = self.agent.names.get("memory", type(self.memory).__name__)
         notes = [
@@ -70,13 +80,48 @@ class TurnLearning:
             else Note("memory", component, share, _without_deleted_text(learned), *meter.share(len(writing)))
             for learned in everything
         ]
-        return [self._to_answer(*each) for each in zip(contexts, everything, resumptions, strict=True)], notes
+        answering = [self._to_answer(*each) for each in zip(contexts, everything, resumptions, strict=True)]
+        return [self._wishful(context) for context in answering], notes
+
+    def _without_wishes(self, context: Context, wished: Wishing) -> Context | None:
+        """What memory learns from: a turn without its standing wishes; None where there is nothing else in it.
+
+        "Call me Sam" also says what the user's name is, where nobody knows it yet.
+        """
+        if wished.is_empty:
+            return context
+        text = wished.rest
+        called = next((wish for wish in wished.wished if wish.kind == "address"), None)
+        if called is not None and not self._knows_name(context.scope):
+            text = f"{text} {called.said}".strip()
+        return replace(context, turns=(*context.history, replace(context.turns[-1], text=text))) if text else None
+
+    def _knows_name(self, scope: Scope) -> bool:
+        recall = getattr(self.memory, "recall", None)
+        return recall is not None and any(row.meta.get("slot") in ("name", "名字") for row in recall(scope))
+
+    def _with_wishes(self, context: Context, learned: Learned, wished: Wishing) -> Learned:
+        """What a turn changed, standing wishes included."""
+        if wished.is_empty or learned.erased is not None:
+            return learned
+        added, ended = StandingWishes(self.store).change(context.scope, wished, moment_of(context.said_at))
+        return replace(learned, wishes=added, ended_wishes=ended)
+
+    def _wishful(self, context: Context) -> Context:
+        """The context with the user's standing wishes; they reach a model that words the reply as instructions."""
+        if context.control.memory == "off" or context.learned.erased is not None:
+            return context
+        rows = StandingWishes(self.store).all(context.scope)
+        said = "\n".join(filter(None, (context.instructions, instructions_of(rows))))
+        return replace(context, wishes=rows, instructions=said) if rows else context
 
     def recollected(self, context: Context) -> Context:
         """The context with what memory has on a question about the history of the user's facts, where it is one."""
         recollect = getattr(self.memory, "recollect", None)
         if recollect is None or not context.learned.is_empty or context.control.memory == "off":
             return context
+        if wishing(context.last).shows:
+            return replace(context, recollection=Recollection("wishes", context.wishes))
         recollection = recollect(context)
         return context if recollection is None else replace(context, recollection=recollection)
 
@@ -90,6 +135,9 @@ class TurnLearning:
             # Memory holds the answer now; where it may not, the answer stands before the question.
             answer = () if context.control.writes_memory else (Turn("user", again.statement),)
             context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
+        wished = wishing(context.last) if learned.wishes or learned.ended_wishes else NOTHING_WISHED
+        if wished.rest:  # the wish is kept; the rest of the turn is answered
+            context = replace(context, turns=(*context.history, replace(context.turns[-1], text=wished.rest)))
         if context.turns:
             context = replace(context, turns=(*context.history, self._question(context)))
         if learned.is_empty:
@@ -102,7 +150,7 @@ class TurnLearning:
     def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
         """The question before the last reply, where what this turn tells changes its answer and is its reason."""
         again = told_after(context)
-        if again is None or learned.forgotten or learned.pending is not None:
+        if again is None or learned.forgotten or learned.pending is not None or asks_for_everything(again.question):
             return None
         reply = self.agent.run([replace(context, turns=again.turns)])[0].text
         statements = [*(fact.text for fact in learned.added), *sentences(spelt(again.statement))]

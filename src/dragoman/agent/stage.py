@@ -63,6 +63,8 @@ class TurnState:
         """Take the facts that memory has on a question about their history, without asking gate and planner."""
         recollection = self.context.recollection
         assert recollection is not None
+        if recollection.kind == "spoken" and recollection.facts:
+            source = recollection.facts[0].source
         self.verdict = Verdict(True, 1.0, "asks about the history of the user's facts")
         self.plan = Plan(((source,),)) if source else NULL_PLAN
         self.evidence = tuple(Evidence(passage, 1.0) for passage in recollection.facts)

@@ -31,7 +31,7 @@ from dragoman.cli import (
     serve,
     train,
 )
-from dragoman.cli.facts import forget, recall, remember
+from dragoman.cli.facts import forget, memory, recall, remember
 from dragoman.cli.label import thumbs
 from dragoman.cli.models import weights
 from dragoman.cli.store import copies
@@ -76,6 +76,7 @@ ingest.add_to(app)
 remember.add_to(app)
 recall.add_to(app)
 forget.add_to(app)
+memory.add_to(app)
 serve.add_to(app)
 app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys of a server.")
 mcp.add_to(app)

@@ -76,12 +76,23 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Erased:
+    """A line of a receipt: so many of a kind were erased from a file, and the SHA-256 of what they held."""
+
+    place: str
+    what: str
+    count: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Erasure:
-    """What erasing everything of a user deletes."""
+    """What erasing everything of a user deletes; `receipt` says what was erased from where, once it was."""
 
     facts: int = 0
     chats: int = 0
     files: int = 0
+    receipt: tuple[Erased, ...] = field(default=(), metadata={SPARSE: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,8 @@ class Learned:
 
     `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
     `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
-    were deleted at the user's word.
+    were deleted at the user's word. `wishes` are standing wishes about replies that the turn stated, `ended_wishes`
+    those that it took back. `dropped` are the least useful facts, which made room for new ones.
     """
 
     added: tuple[Passage, ...] = ()
@@ -102,16 +114,21 @@ class Learned:
     erased: Erasure | None = field(default=None, metadata={"sparse": True})
     mentions: tuple[str, ...] = field(default=(), metadata={"sparse": True})
     blanked: int = field(default=0, metadata={"sparse": True})
+    wishes: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
+    ended_wishes: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
+    dropped: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
 
     @property
     def is_empty(self) -> bool:
         changed = self.added or self.superseded or self.joined or self.forgotten or self.restored or self.blanked
-        return not (changed or self.pending or self.erased)
+        return not (changed or self.pending or self.erased or self.wishes or self.ended_wishes)
 
 
 NOTHING_LEARNED = Learned()
 
-HistoryKind: TypeAlias = Literal["before", "told", "valid", "believed", "said", "since", "until", "age", "spoken"]
+HistoryKind: TypeAlias = Literal[
+    "before", "told", "valid", "believed", "said", "since", "until", "age", "spoken", "wishes"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +136,10 @@ class Recollection:
     """Facts of a user, past ones among them, that answer a question about their history.
 
     `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
-    time, what was `said` in a period, `since` or `until` when something is true, an `age`, or what was `spoken` of
-    in past chats, whose turns are then the facts. `current` are facts that hold now, `start` and `end` the period asked
-    for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is certain), `now` the time of the
-    question, `zone` the user's.
+    time, what was `said` in a period, `since` or `until` when something is true, an `age`, what was `spoken` of in past
+    chats, whose turns are then the facts, or which standing `wishes` there are. `current` are facts that hold now,
+    `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is
+    certain), `now` the time of the question, `zone` the user's.
     """
 
     kind: HistoryKind
@@ -152,6 +169,7 @@ class Context:
     only readers with a model use them.
     `control` is what the caller decided about the turn.
     `recollection` is what memory has on a question about the user's history ("Where did I live before?").
+    `wishes` are the user's standing wishes about the wording of replies.
     """
 
     turns: tuple[Turn, ...]
@@ -162,6 +180,7 @@ class Context:
     sampling: Sampling | None = field(default=None, metadata={SPARSE: True})
     control: TurnControl = field(default=DEFAULT_CONTROL, metadata={SPARSE: True})
     recollection: Recollection | None = field(default=None, metadata={SPARSE: True})
+    wishes: tuple[Passage, ...] = field(default=(), metadata={SPARSE: True})
 
     @classmethod
     def of(cls, *texts: str, scope: Scope | None = None, dialogue: str = "") -> Context:

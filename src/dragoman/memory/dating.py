@@ -30,8 +30,14 @@ _RELATIVE = re.compile(
     r"|昨天|今天|前天|上周|上个?月|这个月|去年|今年|最近|刚",
     re.IGNORECASE,
 )
-_PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion"))
+_PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion", "arrival", "departure"))
 """Relations that are over when the time that they name is."""
+_FROM_NOW = re.compile(
+    r"(?:the day after )?tomorrow|next (?:week|month)|in (?:\d{1,2}|an?|two|three|four|five|six|ten) (?:days?|weeks?)"
+    r"|大?后天|明天|下周|下个月",
+    re.IGNORECASE,
+)
+"""Times that mean another day tomorrow; a name of a weekday stays as it is."""
 _REPEATED = re.compile(r"\b(?:every|always|usually|each|daily|weekly|\w+days)\b|每|总是|通常", re.IGNORECASE)
 
 
@@ -54,6 +60,8 @@ def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
 def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
     """A fact whose text stays true: "I moved to Basel last week." is "I live in Basel.", a later start has its date."""
     chinese = language(fact.text) == "zh"
+    if fact.relation in _PLANS and (relative := _FROM_NOW.search(fact.text)):
+        return _with_date(fact, relative, zone)
     if fact.slot == "home" and fact.value and _RELATIVE.search(fact.text) and _EVENT.search(fact.text):
         return replace(fact, text=f"我住在{fact.value}。" if chinese else f"I live in {fact.value}.")
     start = moment_of(fact.valid_from)
@@ -63,6 +71,23 @@ def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
     if chinese:
         return replace(fact, text=f"从{day.year}年{day.month}月{day.day}日起，{fact.text}")
     return replace(fact, text=f"{fact.text.rstrip('.')} from {day.day} {day:%B} {day.year} on.")
+
+
+def _with_date(fact: Fact, relative: re.Match[str], zone: str | tzinfo) -> Fact:
+    """A plan with the date of its time: "tomorrow" is "on Tuesday 3 March 2026", which stays true."""
+    at = moment_of(fact.said_at)
+    period = next(iter(find_periods(relative[0], at, zone)), None) if at else None
+    if period is None or period.start is None or period.grain not in ("day", "week", "month"):
+        return fact
+    day = period.start.astimezone(zone_of(zone) if isinstance(zone, str) else zone)
+    if language(fact.text) == "zh":
+        named = f"{day.year}年{day.month}月" + ("" if period.grain == "month" else f"{day.day}日")
+        named += "那一周" if period.grain == "week" else ""
+    else:
+        whole = f"{day.day} {day:%B} {day.year}"
+        forms = {"day": f"on {day:%A} {whole}", "week": f"in the week of {whole}", "month": f"in {day:%B} {day.year}"}
+        named = forms[period.grain]
+    return replace(fact, text=fact.text[: relative.start()] + named + fact.text[relative.end() :])
 
 
 def grain_of(fact: Fact, at: datetime, zone: str | tzinfo = "") -> str:

@@ -11,7 +11,7 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, HistoryKind, Passage, Recollection
 from dragoman.decision.times import Period, find_periods
 from dragoman.memory.ages import age_at, birthday_of, is_age, is_birthday
-from dragoman.memory.forgetting import fitting
+from dragoman.memory.deletion.forgetting import fitting
 from dragoman.memory.history import EVER, believed, told, valid
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.topics import Topic, topic_of

@@ -42,18 +42,17 @@ def repeats(fact: Fact, old: Fact) -> bool:
 
 def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> bool:
     """Whether a new fact makes an old one untrue: of the same subject, about the same, with another value."""
-    names = dict(people) if people is not None else people_of((old, fact))
-    if not is_same(fact, old, names):
-        return False
     relation, had = fact.relation.rstrip("!"), old.relation
+    if had.rstrip("!") != relation and had != _OPPOSITE.get(relation):  # most pairs, told apart without any comparison
+        return False
+    if not is_same(fact, old, dict(people) if people is not None else people_of((old, fact))):
+        return False
     same_value = _overlaps(fact.value, old.value)
     if had in (_OPPOSITE.get(relation), f"{relation}!") and same_value:
         return True
     if relation == had.rstrip("!") and bool(_NO.match(fact.value)) != bool(_NO.match(old.value)):
         return _bare(fact.value) == _bare(old.value)  # "I have no car", "I have a car"
-    if relation == had == "diet" and _kind(fact.value) and _kind(old.value):
-        return True
-    if holds_many(fact):
+    if holds_many(fact) and not (relation == had == "diet" and _kind(fact.value) and _kind(old.value)):
         return ends(fact) and had == relation and same_value
     return bool(relation) and had.rstrip("!") == relation
 

@@ -1,17 +1,22 @@
-"""Past chats as evidence: what the user said or asked in them, found by time and by words."""
+"""Past chats as evidence: what the user and the agent said in them, found by time, words and meaning.
+
+Questions about chats ("What did we talk about last week?", "What did you recommend?") are answered with the turns and
+their dates. So are questions about the user that no stored fact answers, where a turn of a past chat does.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from dragoman.core.clock import stamp
-from dragoman.core.protocols import Store
-from dragoman.core.values import ASIDE, Context, Passage, Recollection, SourceName
-from dragoman.decision.times import find_periods, without_periods
+from dragoman.core.values import Context, Evidence, Passage, Recollection, Speaker
+from dragoman.decision.times import Period, find_periods, without_periods
 from dragoman.memory.history import EVER
+from dragoman.stores.dialogue_search import DialogueQuery, DialogueSearch
+from dragoman.text.form import form
 
 _TALKED = re.compile(
     r"\bwhat (?:did|have) (?:we|i) (?:already )?(?:talk|talked|speak|spoken|chat|chatted|discuss|discussed|ask|asked)\b"
@@ -21,59 +26,136 @@ _TALKED = re.compile(
     r"|我.{0,4}(?:什么时候|哪天).{0,4}(?:聊|谈|问)(?:到|起)?过?",
     re.IGNORECASE,
 )
+_AGENT_SAID = re.compile(
+    r"\b(?:what|which|where|when|how much|how many)\b.{0,40}\b(?:did|have|had) you (?:just |already |ever )?"
+    r"(?:say|said|tell|told|recommend(?:ed)?|suggest(?:ed)?|advise[d]?|answer(?:ed)?|mention(?:ed)?|reply|replied)\b"
+    r"|\bwhat was your (?:answer|reply|advice|recommendation|suggestion)\b"
+    r"|(?<![跟和对向给同])[你您].{0,8}(?:说|告诉我?|推荐|建议|回答)(?:过|了)?(?:我)?(?:些)?(?:什么|哪|啥|多少)",
+    re.IGNORECASE,
+)
+_USER_SAID = re.compile(
+    r"\b(?:did|have) i (?:ever |already )?(?:say|said|tell|told|mention(?:ed)?|bring up|brought up|write|wrote)\b"
+    r"|\bi (?:mentioned|told you about|said something about|talked about)\b"
+    r"|我.{0,8}(?:说|提|讲)(?:过|到过|起过)",
+    re.IGNORECASE,
+)
+_OWN_PAST = re.compile(
+    r"\b(?:did|had|was|were) (?:i|we|my|our)\b|\b(?:i|we) (?:[a-z]{2,14}ed|read|saw|bought|went|ate|drank|had|met|got"
+    r"|took|put|left|found|made|gave|wrote|chose|lost|won|paid|said|told|heard|kept|spent|sold|hired|built|drove|flew)\b"
+    r"|\b[a-z]{3,14}ed (?:my|our)\b|我.{0,12}(?:过|了)",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile(
+    r"In your chats|On \d{1,2} \w+ \d{4} at |[你我]在对话里说过|I found nothing about that in your chats"
+)
+"""Replies that repeat what was said in chats."""
 _EMPTY = frozenset(
     "what when did have we i you ask asked talk talked speak spoken chat chatted discuss discussed about last first "
-    "ever already the to with in on of a an my me is are was were do does how".split()
+    "ever already the to with in on of a an my me is are was were do does how which who whom where say said tell told "
+    "mention mentioned recommend recommended suggest suggested advise advised answer answered that this it your for "
+    "name called again had has time something anything remember".split()
 )
-_CHINESE_EMPTY = re.compile("我们?|你|您|什么时候|哪天|什么|哪些|聊|谈|问|到|起|过|了|的|关于|些")
+_CHINESE_EMPTY = re.compile(
+    "我们?|你|您|什么时候|哪天|什么|哪些|哪|聊|谈|问|到|起|过|了|的|关于|些|说|告诉|推荐|建议|提"
+)
 _MOST = 8
+_SHOWN = 3
 _LONGEST = 200
+_ENOUGH = 0.5
+"""The least share of a question's words in a turn that is shown as its answer."""
+_SURE = 0.6
+"""The same where nobody asked for chats."""
+_KNOWN = 0.5
+"""From this share of a question's words in one fact on, facts answer it."""
 
 
 def asks_for_chats(text: str) -> bool:
     """Whether a turn asks what was spoken of in past chats, or when."""
-    return len(text) <= _LONGEST and bool(_TALKED.search(text))
+    return len(text) <= _LONGEST and bool(_TALKED.search(text) or _AGENT_SAID.search(text))
 
 
-def spoken(
-    store: Store,
-    context: Context,
-    source: SourceName,
-    *,
-    at: datetime,
-    zone: tzinfo,
-    analyse: Callable[[str], tuple[str, ...]],
-) -> Recollection | None:
-    """The user's own turns that a question about past chats means; None where it names neither time nor topic."""
-    text = context.last
-    period = next((each for each in find_periods(text, at, zone) if each.start is None or each.start <= at), None)
-    wanted = _topic(without_periods(text, at, zone), analyse)
-    if period is None and not wanted:
-        return None
+@dataclass(frozen=True, slots=True)
+class PastChats:
+    """Answers questions from a user's past chats."""
+
+    search: DialogueSearch
+    analyse: Callable[[str], tuple[str, ...]]
+
+    def recollection(
+        self, context: Context, facts: Sequence[Passage], *, at: datetime, zone: tzinfo
+    ) -> Recollection | None:
+        """The turns that answer a question; None where it asks for something else, or `facts` answer it."""
+        text = context.last
+        if len(text) > _LONGEST or form(text).act != "question":
+            return None
+        asked = asks_for_chats(text)
+        if not asked and not self._may_be_in_chats(text):
+            return None
+        period = next((each for each in find_periods(text, at, zone) if each.start is None or each.start <= at), None)
+        bare = without_periods(text, at, zone)
+        wanted = self._topic(bare)
+        if not wanted and (period is None or not asked):
+            return None
+        if not asked and self._is_known(wanted, facts):
+            return None
+        speaker: Speaker = "agent" if _AGENT_SAID.search(text) else "user"
+        hits = self._hits(context, bare, wanted, speaker, period)
+        if not asked:
+            hits = [hit for hit in hits if hit.scores["covers"] >= _SURE and form(hit.text).act != "question"][:_SHOWN]
+            if not hits:
+                return None
+        rows = sorted((hit.passage for hit in hits), key=lambda row: (row.meta["said_at"], row.position))
+        zone_name = getattr(zone, "key", "")
+        made = Recollection("spoken", tuple(rows[-_MOST:]), now=stamp(at), zone=zone_name, value=speaker)
+        start, end = _bounds(period)
+        return replace(made, start=start, end=end, grain=period.grain if period else "")
+
+    def _may_be_in_chats(self, text: str) -> bool:
+        shape = form(text)
+        return shape.about == "user" or bool(_USER_SAID.search(text) or (shape.personal and _OWN_PAST.search(text)))
+
+    def _is_known(self, wanted: frozenset[str], facts: Sequence[Passage]) -> bool:
+        """Whether one fact holds enough of the words that a question asks about."""
+        return any(
+            len(wanted & {*self.analyse(row.indexed), *self.analyse(row.meta.get("slot", ""))}) / len(wanted) >= _KNOWN
+            for row in facts
+        )
+
+    def _hits(
+        self, context: Context, bare: str, wanted: frozenset[str], speaker: Speaker, period: Period | None
+    ) -> list[Evidence]:
+        start, end = _bounds(period)
+        scope = context.scope
+        if not wanted:  # everything of a time
+            rows = [row for row in self.search.turns(scope) if start <= row.meta.get("said_at", "") < end]
+            return [Evidence(row, 1.0) for row in rows if row.meta["speaker"] == speaker and self._is_matter(row)]
+        topic = " ".join(word for word in _words(bare))
+        query = DialogueQuery(topic, 4 * _MOST, start, end, speaker, frozenset((context.last,)))
+        return [
+            hit
+            for hit in self.search.search(scope, query)
+            if hit.scores["covers"] >= _ENOUGH and hit.passage.meta.get("said_at") and self._is_matter(hit.passage)
+        ][:_MOST]
+
+    def _is_matter(self, row: Passage) -> bool:
+        """Whether a turn says something, and does not itself ask for chats."""
+        text = row.text[:_LONGEST]
+        return (
+            not asks_for_chats(text)
+            and not _QUOTES.match(text)
+            and not _USER_SAID.search(text)
+            and bool(self._topic(text))
+        )
+
+    def _topic(self, text: str) -> frozenset[str]:
+        """The words of a question without its times that say what was spoken of."""
+        return frozenset(self.analyse(" ".join(_words(text))))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"[\w'-]+", _CHINESE_EMPTY.sub(" ", text)) if word.casefold() not in _EMPTY]
+
+
+def _bounds(period: Period | None) -> tuple[str, str]:
     start = stamp(period.start) if period and period.start else ""
-    end = stamp(period.end) if period and period.end else EVER
-    rows = []
-    for row in _turns(store, context, source):
-        words = set(analyse(row.text))
-        if start <= row.meta["said_at"] < end and (not wanted or len(wanted & words) / len(wanted) >= 0.5):
-            rows.append(row)
-    rows.sort(key=lambda row: row.meta["said_at"])
-    made = Recollection("spoken", tuple(rows[-_MOST:]), now=stamp(at), zone=getattr(zone, "key", ""))
-    return replace(made, start=start, end=end, grain=period.grain if period else "")
-
-
-def _turns(store: Store, context: Context, source: SourceName) -> Iterator[Passage]:
-    """The dated turns of the user, without the one that asks and others that ask for chats."""
-    for dialogue in store.dialogues(context.scope):
-        if dialogue.startswith(ASIDE):
-            continue
-        for place, turn in enumerate(store.dialogue(context.scope, dialogue)):
-            if turn.speaker == "user" and turn.text and turn.said_at and not _TALKED.search(turn.text[:_LONGEST]):
-                meta = {"said_at": turn.said_at, "dialogue": dialogue, "speaker": "user"}
-                yield Passage(f"turn:{dialogue}:{place}", source, turn.text, position=place, meta=meta)
-
-
-def _topic(text: str, analyse: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
-    """The words of a question without its times that say what was spoken of."""
-    words = [word for word in re.findall(r"[\w'-]+", _CHINESE_EMPTY.sub(" ", text)) if word not in _EMPTY]
-    return frozenset(analyse(" ".join(words)))
+    return start, stamp(period.end) if period and period.end else EVER

@@ -113,6 +113,11 @@ class GroundedReader:
         self._patience = patience
 
     @property
+    def words_replies(self) -> bool:
+        """Whether a model words the replies, so that they follow wishes about tone or language."""
+        return self._drafts == "always" or (self._drafts == "auto" and self._writes_well)
+
+    @property
     def takes_sampling(self) -> bool:
         """Whether a model may write replies, and obeys a caller's temperature and seed."""
         return self._drafts != "never" and self._draft.takes_sampling
@@ -231,8 +236,7 @@ class GroundedReader:
             return False
         if task.plan.is_null:
             return form(task.context.last).act in ("pastime", "question")
-        drafting = self._drafts == "always" or (self._drafts == "auto" and self._writes_well)
-        return drafting and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
+        return self.words_replies and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
 
     def _facts(self, task: ReadTask) -> list[Evidence]:
         return [piece for piece in task.evidence if self._about.get(piece.source) == "user"]

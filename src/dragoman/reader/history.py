@@ -124,8 +124,18 @@ class _English(_Words):
     def spoken(self) -> str:
         if not self.it.facts:
             return "I found nothing about that in your chats."
+        speaker = "I" if self.it.value == "agent" else "you"
+        if len(self.it.facts) == 1:
+            (row,) = self.it.facts
+            return f'On {self.moment(row.meta["said_at"])} {speaker} said: "{_short(row.text)}"'
         turns = "\n".join(f'- {self.moment(row.meta["said_at"])}: "{_short(row.text)}"' for row in self.it.facts)
-        return f"In your chats you said:\n{turns}"
+        return f"In your chats {speaker} said:\n{turns}"
+
+    def wishes(self) -> str:
+        if not self.it.facts:
+            return 'You have no standing wishes. Say, for instance, "keep it short" or "call me Sam".'
+        rows = "\n".join(f"- {row.text} ({self.day(row.meta.get('said_at', ''))})" for row in self.it.facts)
+        return f"You asked me to:\n{rows}"
 
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)
@@ -223,7 +233,13 @@ class _Chinese(_Words):
         if not self.it.facts:
             return "你的对话里没有找到相关内容。"
         turns = "\n".join(f"- {self.moment(row.meta['said_at'])}：“{_short(row.text)}”" for row in self.it.facts)
-        return f"你在对话里说过：\n{turns}"
+        return f"{'我' if self.it.value == 'agent' else '你'}在对话里说过：\n{turns}"
+
+    def wishes(self) -> str:
+        if not self.it.facts:
+            return "你没有长期要求。比如可以说：“回答简短一点”或“叫我小王”。"
+        rows = "\n".join(f"- {row.text}（{self.day(row.meta.get('said_at', ''))}）" for row in self.it.facts)
+        return f"你的长期要求：\n{rows}"
 
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)

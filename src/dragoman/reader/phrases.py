@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.control import DEFAULT_CONTROL, TurnControl
-from dragoman.core.values import Erasure, Learned
+from dragoman.core.values import Erased, Erasure, Learned
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 from dragoman.text.second_person import said_back, second_person
@@ -34,6 +34,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "noted": "Got it: {facts}.",
         "changed": "Got it: {facts}. (Before: {old}.)",
         "known": "Yes, I already have that noted.",
+        "dropped": " (To make room, I no longer use: {facts}.)",
         "deleted": 'Deleted: {facts} Say "undo" within a minute to keep it.',
         "mentions": ' It is still mentioned in {count}, such as "{quote}". Say "delete those too" to go on.',
         "blanked": "Deleted: {count}.",
@@ -71,6 +72,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "noted": "记下了：{facts}。",
         "changed": "记下了：{facts}。（之前记的是：{old}。）",
         "known": "好的，这一点我已经记着了。",
+        "dropped": "（为腾出空间，不再使用：{facts}。）",
         "deleted": "已删除：{facts}如要保留，请在一分钟内说“撤销”。",
         "mentions": "还有{count}提到了它，例如“{quote}”。如要一并删除，请说“那些也删除”。",
         "blanked": "已删除{count}。",
@@ -148,12 +150,18 @@ def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") 
     return f"{facts} about {about}, {chats} and {files}"
 
 
+def receipt_lines(receipt: Sequence[Erased]) -> list[str]:
+    """A receipt for the eye: what was erased from which file, and the beginning of its SHA-256."""
+    return [f"{line.place}: {line.count} {line.what}, sha256 {line.sha256[:16]}" for line in receipt]
+
+
 def deletion_reply(learned: Learned, language: str) -> str | None:
     """What to say about a deletion: asked, carried out or undone; None where the turn was about none."""
     if learned.pending is not None:
         return phrase("erase", language, erasure=erasure_text(learned.pending, language))
     if learned.erased is not None:
-        return phrase("erased", language, erasure=erasure_text(learned.erased, language))
+        deleted = phrase("erased", language, erasure=erasure_text(learned.erased, language))
+        return "\n".join((deleted, *(f"- {line}" for line in receipt_lines(learned.erased.receipt))))
     if learned.forgotten:
         deleted = phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
         return deleted + mentions_text(learned.mentions, language)
@@ -188,9 +196,17 @@ def acknowledgement(learned: Learned, language: str) -> str | None:
         facts = said_back([passage.text for passage in learned.added], language)
         if learned.superseded:
             old = said_back([passage.text for passage in learned.superseded], language)
-            return phrase("changed", language, facts=facts, old=old)
-        return phrase("noted", language, facts=facts)
+            return phrase("changed", language, facts=facts, old=old) + _dropped(learned, language)
+        return phrase("noted", language, facts=facts) + _dropped(learned, language)
     return phrase("known", language) if learned.joined else None
+
+
+def _dropped(learned: Learned, language: str) -> str:
+    """Which facts made room for the new ones; empty where none did."""
+    if not learned.dropped:
+        return ""
+    facts = said_back([passage.text for passage in learned.dropped[:_IN_A_SENTENCE]], language)
+    return phrase("dropped", language, facts=facts)
 
 
 def told_back(texts: Sequence[str], language: str) -> str:

@@ -25,6 +25,16 @@ _NO = re.compile(
     r"\s*(?:no|sorry|unfortunately|you cannot|you can't|you may not)\b|\s*(?:不|抱歉|很遗憾)", re.IGNORECASE
 )
 
+_YES_NO = {
+    "Spanish": ("sí|si|claro", "no"), "French": ("oui|bien sûr", "non"), "German": ("ja|natürlich", "nein"),
+    "Italian": ("sì|si|certo", "no"), "Portuguese": ("sim|claro", "não|nao"), "Dutch": ("ja|jazeker", "nee"),
+    "Swedish": ("ja", "nej"), "Danish": ("ja", "nej"), "Norwegian": ("ja", "nei"), "Finnish": ("kyllä", "ei"),
+    "Polish": ("tak", "nie"), "Czech": ("ano", "ne"), "Russian": ("да", "нет"), "Ukrainian": ("так", "ні"),
+    "Turkish": ("evet", "hayır"), "Japanese": ("はい", "いいえ"), "Korean": ("네|예", "아니요"),
+    "Greek": ("ναι", "όχι"), "English": ("yes|sure", "no|sorry"),
+}  # fmt: skip
+"""How a reply in another language begins with yes or no."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -74,11 +84,12 @@ class Voice:
     def check(self, task: ReadTask, draft: Draft, composed: Draft) -> Checked:
         """What of a draft can be said."""
         text = draft.text.strip()
-        if not text:
-            return Checked("", "empty")
-        if loops(text):
-            return Checked("", "repeats itself")
+        if not text or loops(text):
+            return Checked("", "repeats itself" if text else "empty")
         supports = [piece.passage.indexed for piece in task.evidence] + [turn.text for turn in task.context.turns]
+        other = _other_language(task, self._language)
+        if other:
+            return _checked_abroad(text, other, composed, supports)
         named = [*supports, self._name, self.styled_names]
         kept = [sentence for sentence in sentences(text) if not unsupported(sentence, named)]
         if not kept:
@@ -123,6 +134,32 @@ class Voice:
         )
         prompt = prompts.styled(prompt, self._style, self._language)
         return prompts.for_caller(prompt, task.context, self._language)
+
+
+def _other_language(task: ReadTask, own: str) -> str:
+    """The language that the user wants replies in, where it is not the agent's."""
+    wished = next((row.meta["value"] for row in task.context.wishes if row.meta.get("kind") == "language"), "")
+    return "" if wished in ("", {"en": "English", "zh": "Chinese"}.get(own[:2], "English")) else wished
+
+
+def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequence[str]) -> Checked:
+    """A text in another language: its numbers must be known, and yes and no must be those of the decision.
+
+    Words cannot be compared with the evidence. Where the words for yes and no are not known, nothing decided is said.
+    """
+    known = set().union(*(numbers(support) for support in (*supports, composed.text)))
+    if strange := numbers(text) - known:
+        return Checked("", f"unsupported: {', '.join(sorted(map(str, strange))[:3])}")
+    if not numbers(str(composed.notes.get("value", ""))) <= numbers(text):
+        return Checked("", "leaves out the value")
+    decision = str(composed.notes.get("decision", ""))
+    if decision in ("yes", "no"):
+        words = _YES_NO.get(language, ())
+        if not words or not re.match(rf"\W*(?:{words[decision == 'no']})\b", text, re.IGNORECASE):
+            return Checked("", f"does not say {decision} in {language}")
+    if decision == "unknown" and not re.search(r"[?？]", text):
+        return Checked("", "does not ask back")
+    return Checked(text)
 
 
 def _turned_round(said: str, decision: str, composed: str) -> str:

@@ -67,7 +67,11 @@ def test_forgetting_everything_in_any_way_takes_the_uploaded_files(make_house, s
         question = told(started, "Forget everything about me.")
         assert "1 chat and 2 uploaded files" in question["text"] and question["memory"]["pending"]["files"] == 2
         assert len(kept(client)[0]) == 2
-        assert told(started, "yes")["memory"]["erased"] == {"facts": 0, "chats": 1, "files": 2}
+        erased = told(started, "yes")["memory"]["erased"]
+        receipt = erased.pop("receipt")
+        assert erased == {"facts": 0, "chats": 1, "files": 2}
+        files = sorted(line["place"] for line in receipt if line["what"] == "uploaded file")
+        assert files == ["other.md", "secret.md"]
     elif way == "a chat":
         messages = [{"role": "user", "content": "Please forget everything about me."}]
         answer = client.post("/v1/chat/completions", json={"model": "robin", "messages": messages}).json()

@@ -56,6 +56,7 @@ def forget(
             typer.echo("Nothing was deleted.")
             raise typer.Exit(1)
         count = assistant.forget(" ".join(what) if what else None, user=user)
+        receipt = assistant.receipt(user=user) if everything else ()
         mentions = assistant.mentions(user=user) if what and count else ()
         if mentions and (yes or (at_terminal() and _confirmed_mentions(mentions))):
             blanked = assistant.forget_mentions(user=user)
@@ -68,6 +69,8 @@ def forget(
         typer.echo(f"Deleted: {blanked} more messages that mention it.")
     elif mentions:
         typer.echo(f"Messages that still mention it: {len(mentions)}. Give --yes to delete such messages too.")
+    for line in receipt:
+        typer.echo(f"Erased from {line.place}: {line.count} {line.what}, sha256 {line.sha256}")
     typer.echo(f"Deleted: {count}. See what is left: dragoman recall{again(agent, user)}")
 
 

@@ -185,10 +185,13 @@ class ChatLoop:
             about = {"on": "read and written", "read": "read, not written", "off": "not used"}[chosen]
             self._dim(f"Memory is {about} from now on.")
             return
-        facts = self._assistant.recall(user=self._user)
+        facts, wishes = self._assistant.recall(user=self._user), self._assistant.wishes(user=self._user)
         if facts:
             self._console.print(rendering.facts_table(facts))
-        else:
+        if wishes:
+            self._console.print(rendering.wishes_table(wishes))
+            self._dim('Say "forget my standing wishes", or take one back: "you don\'t have to keep it short any more".')
+        if not facts and not wishes:
             self._dim("Nothing is remembered about you yet. Say something about yourself.")
 
     def _forget(self, what: str) -> None:

@@ -106,6 +106,9 @@ def learned_text(learned: Learned) -> list[str]:
         "known already": learned.joined,
         "deleted": learned.forgotten,
         "restored": learned.restored,
+        "dropped to make room": learned.dropped,
+        "from now on": learned.wishes,
+        "no longer": learned.ended_wishes,
     }
     return [f"{word}: {one_line(passage.text)}" for word, passages in changes.items() for passage in passages]
 
@@ -155,6 +158,14 @@ def evidence_table(evidence: Sequence[Evidence]) -> Table:
 def facts_table(passages: Iterable[Passage]) -> Table:
     """Table of the stored facts about a user."""
     rows = table("id", "fact", "told", title="Memory")
+    for passage in passages:
+        add_row(rows, passage.id, one_line(passage.text, 200), passage.meta.get("said_at", "")[:10])
+    return rows
+
+
+def wishes_table(passages: Iterable[Passage]) -> Table:
+    """Table of a user's standing wishes about replies."""
+    rows = table("id", "wish", "told", title="Standing wishes")
     for passage in passages:
         add_row(rows, passage.id, one_line(passage.text, 200), passage.meta.get("said_at", "")[:10])
     return rows

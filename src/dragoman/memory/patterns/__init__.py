@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from dragoman.core.caches import text_cache
 from dragoman.text.patterns import Lazy, read, union
 
 
@@ -135,6 +136,7 @@ def value_type(relation: str) -> str:
     return "text"
 
 
+@text_cache(maxsize=1024)
 def like(slot: str) -> str:
     """The slot that one named by the user's own word is like: `dog` is like `pet`."""
     words = set(slot.replace("'s", "").split())

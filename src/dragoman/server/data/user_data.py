@@ -46,6 +46,35 @@ def correct(seat: Seat, id: str, text: str) -> View:
     return views.learned(learned) or {}
 
 
+def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: bool = False) -> View:
+    """Take the facts of a file into memory, or say what would be taken."""
+    plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
+    return views.imported(plan)
+
+
+def wishes(seat: Seat) -> list[View]:
+    """The user's standing wishes about replies."""
+    return [views.wish(row) for row in seat.assistant.wishes(user=seat.user)]
+
+
+def time_zone(seat: Seat) -> str:
+    """The user's own time zone; "" is the agent's."""
+    memory = seat.assistant.memory
+    return seat.assistant.time_zone(user=seat.user) if hasattr(memory, "time_zone") else ""
+
+
+def set_time_zone(seat: Seat, name: str) -> None:
+    """Set the user's time zone; "" goes back to the agent's."""
+    seat.assistant.set_time_zone(name, user=seat.user)
+
+
+def end_wish(seat: Seat, id: str) -> int:
+    """Delete a standing wish."""
+    if seat.assistant.end_wish(id, user=seat.user) is None:
+        raise absent("wish")
+    return 1
+
+
 def forget(seat: Seat, id: str) -> int:
     """Delete one fact, and the text of turns that mention it."""
     _fact(seat, id)
@@ -70,6 +99,7 @@ def export(seat: Seat) -> View:
         "agent": seat.agent,
         "user": seat.user,
         "facts": facts(seat),
+        "wishes": wishes(seat),
         "superseded": [
             views.fact(row)
             for source in private

@@ -41,12 +41,34 @@ class FactView(BaseModel):
     value: str
     said: str
     origin: str
+    said_at: str = ""
+    valid_from: str = ""
+    valid_until: str = ""
+
+
+class ErasedView(BaseModel):
+    """A line of a receipt: so many were erased from a file, and the SHA-256 of what they held."""
+
+    place: str
+    what: str
+    count: int
+    sha256: str
 
 
 class ErasureView(BaseModel):
     facts: int
     chats: int
     files: int
+    receipt: list[ErasedView] = []
+
+
+class WishView(BaseModel):
+    """A standing wish about the wording of replies."""
+
+    id: str
+    text: str
+    kind: Literal["length", "language", "address", "style"]
+    said: str
 
 
 class LearnedView(BaseModel):
@@ -57,6 +79,9 @@ class LearnedView(BaseModel):
     restored: list[FactView] = []
     pending: ErasureView | None = None
     erased: ErasureView | None = None
+    wishes: list[WishView] = []
+    ended_wishes: list[str] = []
+    dropped: list[FactView] = []
 
 
 class NoteView(BaseModel):

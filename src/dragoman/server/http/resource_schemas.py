@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from dragoman.server.http.reply_schemas import FactView, PassageView, SourceEvidence, TurnView
+from dragoman.server.http.reply_schemas import FactView, PassageView, SourceEvidence, TurnView, WishView
 
 
 class ProblemDetails(BaseModel):
@@ -126,6 +126,29 @@ class FactList(BaseModel):
     data: list[FactView]
 
 
+class ImportedFactView(BaseModel):
+    """A fact of a file; `other` is the fact that it repeats, replaces or precedes."""
+
+    text: str
+    said_at: str
+    fate: Literal["new", "known", "replaces", "past"]
+    other: str
+
+
+class ImportView(BaseModel):
+    facts: list[ImportedFactView]
+    wishes: list[str]
+    chats: int
+    messages: int
+    left_out: int
+    instructions: int
+
+
+class WishList(BaseModel):
+    object: Literal["list"]
+    data: list[WishView]
+
+
 class DialogueSummary(BaseModel):
     id: str
     turns: int
@@ -164,6 +187,7 @@ class ExportView(BaseModel):
     agent: str
     user: str
     facts: list[FactView]
+    wishes: list[WishView] = []
     superseded: list[FactView]
     passages: list[PassageView]
     dialogues: list[DialogueView]

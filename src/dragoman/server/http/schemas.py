@@ -172,6 +172,14 @@ class FactRequest(Strict):
     text: Said
 
 
+class ImportRequest(Strict):
+    """The content of a file: an export of ChatGPT, Claude, mem0 or Dragoman, or a list in JSON or Markdown."""
+
+    content: str = Field(min_length=1)
+    chats: bool = Field(default=False, description="Keep its chats too, as past chats of the user.")
+    dry_run: bool = Field(default=False, description="Only say what would be kept.")
+
+
 class DialogueChange(Strict):
     """What to change of a dialogue; what is not given stays."""
 

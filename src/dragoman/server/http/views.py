@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dragoman.core.values import Usage
+    from dragoman.memory.transfer.importing import ImportPlan
 
 View: TypeAlias = dict[str, Any]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -78,11 +79,16 @@ def learned(value: Learned | None) -> View | None:
         "restored": [fact(row) for row in value.restored],
         "pending": None if value.pending is None else erasure(value.pending),
         "erased": None if value.erased is None else erasure(value.erased),
+        "wishes": [wish(row) for row in value.wishes],
+        "ended_wishes": [row.id for row in value.ended_wishes],
+        "dropped": [fact(row) for row in value.dropped],
     }
 
 
 def erasure(value: Erasure) -> View:
-    return {"facts": value.facts, "chats": value.chats, "files": value.files}
+    lines = [{"place": e.place, "what": e.what, "count": e.count, "sha256": e.sha256} for e in value.receipt]
+    counts: View = {"facts": value.facts, "chats": value.chats, "files": value.files}
+    return {**counts, "receipt": lines} if lines else counts
 
 
 def refinement(value: Refinement) -> View:
@@ -94,6 +100,22 @@ def refinement(value: Refinement) -> View:
     }
 
 
+def imported(plan: ImportPlan) -> View:
+    """What an import does with each fact of a file."""
+    rows = [
+        {"text": each.fact.text, "said_at": each.fact.said_at, "fate": each.fate, "other": each.other}
+        for each in plan.facts
+    ]
+    counts = {"messages": plan.messages, "left_out": plan.left_out, "instructions": plan.instructions}
+    return {"facts": rows, "wishes": list(plan.wishes), "chats": plan.chats, **counts}
+
+
+def wish(row: Passage) -> View:
+    """A standing wish about the wording of replies."""
+    meta = row.meta
+    return {"id": row.id, "text": row.text, "kind": meta.get("kind", ""), "said": meta.get("said", "")}
+
+
 def fact(row: Passage) -> View:
     """A fact, and the words it was learned from."""
     return {
@@ -103,6 +125,7 @@ def fact(row: Passage) -> View:
         "value": row.meta.get("value", ""),
         "said": row.meta.get("said", ""),
         "origin": origin(row),
+        **{key: row.meta[key] for key in ("said_at", "valid_from", "valid_until") if row.meta.get(key)},
     }
 
 

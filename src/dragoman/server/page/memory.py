@@ -26,9 +26,11 @@ from dragoman.server.page.elements import (
     on,
     undo_toast,
 )
+from dragoman.server.page.memory_import import MemoryImport
 from dragoman.server.page.session import PageSession
 
 _UNDO_SECONDS = 20.0
+_ZONE = "Intl.DateTimeFormat().resolvedOptions().timeZone"
 
 
 class MemoryPanel:
@@ -58,7 +60,11 @@ class MemoryPanel:
                 icon_button("add", words["memory.add"], self._add)
             with el("div", classes="row wrap"):
                 button(words["memory.export"], self._export, "outline")
+                self._import = MemoryImport(self._page_session, words, self.refresh)
+                button(words["import.title"], self._import.open, "outline")
+                button(words["memory.zone"], self._use_zone, "outline")
                 button(words["memory.everything"], self._ask, "outline danger")
+            self._import.build()
             with (
                 ui.dialog() as self._sure,
                 el("div", classes="dialog", role="alertdialog", aria_label=words["memory.sure"]),
@@ -73,17 +79,29 @@ class MemoryPanel:
         """Reload the facts."""
         with errors_shown(self._words):
             groups = await self._page_session.do(grouped_facts)
+            wishes = await self._page_session.do(user_data.wishes)
+            zone = await self._page_session.do(user_data.time_zone)
             self._list.clear()
             with self._list:
-                if not groups:
+                if not groups and not wishes:
                     empty("person_outline", self._words["memory.empty"], self._words["memory.empty_more"])
-                else:
+                elif groups:
                     el("p", self._words["memory.about"], "muted note")
                 for group in groups:
                     if len(groups) > 1 or group.subject != USER:
                         heading(self._words["memory.you"] if group.subject == USER else group.title)
                     for fact in group.facts:
                         self._fact(fact)
+                if wishes:
+                    heading(self._words["memory.wishes"])
+                    el("p", self._words["memory.wishes_about"], "muted note")
+                for wish in wishes:
+                    with el("article", classes="card fact"), el("div", classes="row"):
+                        el("p", str(wish["text"]), "grow")
+                        label = self._words["memory.end_wish"].format(wish=wish["text"])
+                        icon_button("o_delete", label, partial(self._end_wish, str(wish["id"])))
+                if zone:
+                    el("p", self._words["memory.zone_is"].format(zone=zone), "muted note")
 
     def _fact(self, fact: ListedFact) -> None:
         words = self._words
@@ -143,6 +161,20 @@ class MemoryPanel:
         await self.refresh()
         await self._forgotten()
 
+    async def _end_wish(self, id: str) -> None:
+        with errors_shown(self._words):
+            await self._page_session.do(user_data.end_wish, id)
+            notice(self._words["memory.wish_ended"])
+        await self.refresh()
+
+    async def _use_zone(self) -> None:
+        """Take the time zone of the browser for the user's days."""
+        with errors_shown(self._words):
+            zone = str(await ui.run_javascript(_ZONE, timeout=5.0))
+            await self._page_session.do(user_data.set_time_zone, zone)
+            notice(self._words["memory.zone_is"].format(zone=zone))
+        await self.refresh()
+
     async def _undo(self) -> None:
         with errors_shown(self._words):
             if await self._page_session.forgetting(_restore):
@@ -156,7 +188,8 @@ class MemoryPanel:
         with errors_shown(self._words):
             learned = await self._page_session.do(user_data.remember, text)
             self._new.set_value("")
-            message = "memory.remembered" if learned.get("added") else "memory.known"
+            is_new = learned.get("added") or learned.get("wishes")
+            message = "memory.remembered" if is_new else "memory.known"
             notice(self._words[message])
         await self.refresh()
 

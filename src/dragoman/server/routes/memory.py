@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -10,8 +11,8 @@ from starlette.responses import Response
 from dragoman.server.data import user_data
 from dragoman.server.http import views
 from dragoman.server.http.reply_schemas import LearnedView
-from dragoman.server.http.resource_schemas import ExportView, FactList, RemovedView
-from dragoman.server.http.schemas import FactRequest
+from dragoman.server.http.resource_schemas import ExportView, FactList, ImportView, RemovedView, WishList
+from dragoman.server.http.schemas import FactRequest, ImportRequest
 from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
@@ -58,6 +59,30 @@ async def forget_me(
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Everything stored about the user."""
     return answer(await service_of(request).do(caller, agent, user_data.export))
+
+
+@router.post("/import", operation_id="import_memory", **responds_with(ImportView))
+async def import_memory(body: ImportRequest, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Take the facts of a file into memory, each once and with its date. Counts as a turn.
+
+    With `dry_run` nothing changes. Orders to the agent that the file holds are left out.
+    """
+    service = service_of(request)
+    await service.admit(caller)
+    taken = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
+    return answer(await service.do(caller, agent, taken, body.content))
+
+
+@router.get("/wishes", operation_id="wishes", **responds_with(WishList))
+async def wishes(request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Standing wishes about the wording of replies."""
+    return answer(views.listing(await service_of(request).do(caller, agent, user_data.wishes)))
+
+
+@router.delete("/wishes/{id}", operation_id="end_wish", **responds_with(RemovedView))
+async def end_wish(id: FactId, request: Request, caller: Who, agent: AgentName = "") -> Response:
+    """Delete a standing wish."""
+    return answer({"removed": await service_of(request).do(caller, agent, user_data.end_wish, id)})
 
 
 @router.put("/{id}", operation_id="correct", **responds_with(LearnedView))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.values import Context, Erasure, Passage, Scope, Turn
-from dragoman.memory.forgetting import telling
+from dragoman.memory.deletion.forgetting import telling
 from dragoman.text.analyse import Analyser
 
 ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")

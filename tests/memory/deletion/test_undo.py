@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.values import Passage, Scope
-from dragoman.memory.undo import Deletion, RecentDeletions
+from dragoman.memory.deletion.undo import Deletion, RecentDeletions
 
 ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")
 FACTS = ["I live in Bern.", "My dog is called Rufus."]

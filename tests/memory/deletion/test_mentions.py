@@ -6,10 +6,10 @@ import pytest
 
 import dragoman
 from dragoman.core.values import Passage
-from dragoman.memory.mentions import mentioning, rare_words
+from dragoman.memory.deletion.mentions import mentioning, rare_words
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 
-from ..agent_files import REMEMBERING
+from ...agent_files import REMEMBERING
 
 pytestmark = pytest.mark.trust
 

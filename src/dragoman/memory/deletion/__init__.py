@@ -1,0 +1,1 @@
+"""Delete facts: what a request means, what else tells of it, what can be undone, and everything of a user."""

@@ -1,0 +1,197 @@
+"""A memory that forgets: one fact, with a minute to undo it, or everything of a user, after a confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dragoman.core.trace import reply_from_json
+from dragoman.core.values import ASIDE, Context, Erased, Erasure, Learned, Passage, Scope
+from dragoman.memory.deletion.forgetting import fitting, telling, turn_texts
+from dragoman.memory.deletion.mentions import mentioning, rare_words
+from dragoman.memory.deletion.undo import Deletion, RecentDeletions
+from dragoman.memory.fact_rows import FactRows
+from dragoman.memory.reconcile import fact_of, repeats, replaces
+from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
+from dragoman.text.forget.requests import forget_request
+
+
+class ForgettingMemory(FactRows):
+    """Facts that can be deleted and restored."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.erase_scope: Callable[[Scope], int] = self._store.forget
+        """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
+        self.count_files: Callable[[Scope], int] | None = None
+        """Counts the uploaded files that `erase_scope` would erase."""
+        self.take_receipt: Callable[[Scope], tuple[Erased, ...]] | None = None
+        """Gives the receipt of the last call of `erase_scope`, once."""
+        self.recent = RecentDeletions()
+
+    def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
+        """Erase a user's facts that fit, or, without `what`, everything of theirs; the rows without their text.
+
+        Whoever erases everything has asked the user before. Deleted facts can be restored for a minute (`undo`).
+        """
+        gone = self._erase(scope) if what is None else self._delete(scope, what)
+        return tuple(Passage(passage.id, passage.source, "") for passage in gone)
+
+    def undo(self, scope: Scope) -> Sequence[Passage]:
+        """Restore the facts of the user's last deletion; none where it is over a minute old or was undone.
+
+        What the deletion blanked in dialogues stays blank. A fact that a newer one contradicts is not restored.
+        """
+        deletion = self.recent.take(scope)
+        if deletion is None or self._source is None:
+            return ()
+        live = list(self._store.passages(scope, self._source.name))
+        restored = [old for old in deletion.facts if not any(_contradicts(new, old) for new in live)]
+        there = {passage.id for passage in (*live, *restored)}
+        replaced = [(old, by) for old, by in deletion.replaced if by in there]
+        rows = [*restored, *(old for old, _ in replaced)]
+        if rows:
+            self._store.put(scope, rows, self._encoder.encode([row.indexed for row in rows]))
+            for old, by in replaced:
+                self._store.supersede(scope, old.id, by)
+        return tuple(restored)
+
+    def retract(self, scope: Scope, added: Sequence[str], replaced: Sequence[str] = ()) -> Sequence[Passage]:
+        """Take back what a turn taught: remove the facts it added, restore those that they replaced.
+
+        Unlike `forget`, this leaves the dialogues as they are: the user only did not want it remembered.
+        """
+        if self._source is None:
+            return ()
+        gone = [
+            row for row in self._store.get(scope, list(added)) if row is not None and row.source == self._source.name
+        ]
+        hidden = self._store.passages(scope, self._source.name, superseded=True)
+        back = [_reopened(row) for row in hidden if row.id in set(replaced)] if gone else []
+        self._store.remove(scope, [row.id for row in (*gone, *back)])
+        if back:
+            self._store.put(scope, back, self._encoder.encode([row.indexed for row in back]))
+        self._clear_caches()
+        return tuple(gone)
+
+    def erasure(self, scope: Scope, *, dialogue: str = "") -> Erasure:
+        """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
+        facts = self._store.passages(scope, self._source.name) if self._source is not None else ()
+        chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
+        files = self.count_files(scope) if self.count_files is not None else 0
+        return Erasure(sum(1 for _ in facts), len(chats), files)
+
+    def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
+        """Whether the last agent turn of a dialogue asked to confirm that everything is erased.
+
+        The store knows, so that the answer may come to another server than the question.
+        """
+        return self._question(scope, dialogue) is not None
+
+    def mentions(self, scope: Scope) -> tuple[str, ...]:
+        """Turns that hold a rare word of the facts that were deleted last, for a minute: show them, and ask."""
+        return self.recent.mentions(scope)
+
+    def forget_mentions(self, scope: Scope) -> int:
+        """Delete those turns from dialogues and traces; how many there were."""
+        texts = self.recent.mentions(scope, take=True)
+        if texts:
+            self._store.redact(scope, sorted(texts))
+            self._clear_caches()
+        return len(texts)
+
+    def _deletion(self, context: Context) -> Learned | None:
+        """What a turn that deletes, confirms or undoes changes; None for every other turn."""
+        if self._is_confirmed(context):
+            erasure = self.erasure(context.scope)
+            forgotten = tuple(self.forget(context.scope))
+            receipt = self.take_receipt(context.scope) if self.take_receipt is not None else ()
+            return Learned(forgotten=forgotten, erased=replace(erasure, receipt=receipt))
+        if is_undo(context.last):
+            return Learned(restored=tuple(self.undo(context.scope)))
+        if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
+            return Learned(blanked=count)
+        request = forget_request(context.last)
+        if request is None:
+            return None
+        if request.everything:
+            return Learned(pending=self.erasure(context.scope, dialogue=context.dialogue))
+        forgotten = tuple(self._delete(context.scope, request.what))
+        return Learned(forgotten=forgotten, mentions=self.mentions(context.scope) if forgotten else ())
+
+    def _question(self, scope: Scope, dialogue: str) -> str | None:
+        trace = self._store.trace(scope, dialogue)
+        if trace is None:
+            return None
+        reply = reply_from_json(trace)
+        notes = reply.trace.of("memory")
+        is_asked = any(isinstance(note.value, Learned) and note.value.pending is not None for note in notes)
+        return reply.text if is_asked else None
+
+    def _is_confirmed(self, context: Context) -> bool:
+        """Whether the last turn says yes to the question of the turn right before it, as the store has it."""
+        if not is_confirmation(context.last):
+            return False
+        question = self._question(context.scope, context.dialogue)
+        if question is None:
+            return False
+        # Turns that a caller brought along from elsewhere stand between the question and the answer.
+        return not context.history or context.history[-1].text == question
+
+    def _erase(self, scope: Scope) -> Sequence[Passage]:
+        """Erase everything of a user."""
+        if self._source is None:
+            return ()
+        self.recent.drop(scope)
+        gone = [
+            passage
+            for superseded in (False, True)
+            for passage in self._store.passages(scope, self._source.name, superseded=superseded)
+        ]
+        if self.erase_scope(scope) and not gone:
+            gone = [Passage("dialogues", self._source.name, "")]
+        if gone:
+            self._clear_caches()
+        return gone
+
+    def _delete(self, scope: Scope, what: str) -> Sequence[Passage]:
+        """Delete the facts that fit, and hold them for a minute.
+
+        With a fact goes what it replaced: nobody could see that, so nobody could ask to forget it.
+        """
+        if self._source is None:
+            return ()
+        live = list(self._store.passages(scope, self._source.name))
+        hidden = list(self._store.passages(scope, self._source.name, superseded=True))
+        gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
+        gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
+        if not gone:
+            return ()
+        # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
+        # a turn that another process runs may have read the fact, and stored its reply, until it was removed.
+        kept = [row for row in (*live, *hidden) if row not in gone]
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
+        self._store.remove(scope, [passage.id for passage in gone])
+        self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
+        self._zones.end(scope, [fact_of(row) for row in gone])
+        self._clear_caches()
+        replaced = tuple(
+            (old, by.id)
+            for old in gone
+            if old in hidden
+            and (by := next((new for new in live if replaces(fact_of(new), fact_of(old))), None)) is not None
+        )
+        left = mentioning(turn_texts(self._store, scope), rare_words(gone, kept))
+        self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced, left))
+        return gone
+
+
+def _reopened(row: Passage) -> Passage:
+    """A replaced row as it was before it was replaced."""
+    return replace(row, meta={k: v for k, v in row.meta.items() if k not in ("valid_until", "replaced_at")})
+
+
+def _contradicts(new: Passage, old: Passage) -> bool:
+    """Whether a live fact says the same as an older one, or makes it untrue."""
+    return new.id == old.id or repeats(fact_of(new), fact_of(old)) or replaces(fact_of(new), fact_of(old))

@@ -1,0 +1,220 @@
+"""The facts of users as rows of the store: added, reconciled with older ones, kept in step with the calendar."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from dragoman.core.caches import clear_caches
+from dragoman.core.clock import moment_of, now, stamp, zone_of
+from dragoman.core.errors import ConfigError
+from dragoman.core.protocols import Encoder, LanguageModel, Store
+from dragoman.core.values import NOTHING_LEARNED, Fact, Learned, Passage, Scope, Source
+from dragoman.memory.ages import is_age, is_birthday
+from dragoman.memory.dating import dated, grain_of, meta_of
+from dragoman.memory.patterns import hints
+from dragoman.memory.people import people_of
+from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
+from dragoman.memory.room import DROPPED, least_useful
+from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
+from dragoman.memory.zones import UserZones
+from dragoman.text.forgetting import forget_texts
+from dragoman.text.language import language as language_of
+
+if TYPE_CHECKING:
+    from dragoman.memory.transfer.formats import Item
+    from dragoman.memory.transfer.importing import ImportPlan
+
+log = logging.getLogger("dragoman.memory")
+_HISTORY = 10
+"""How many rows there may be for each fact that may be kept, those included that newer ones replaced."""
+_BATCH = 200
+"""How many facts of an import are written at once."""
+
+
+class FactRows:
+    """The rows of the private source about the user."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        encoder: Encoder,
+        analyse: Callable[[str], tuple[str, ...]],
+        sources: tuple[Source, ...],
+        language_model: LanguageModel,
+        time_zone: str,
+        limit: int,
+    ) -> None:
+        if limit < 1:
+            raise ConfigError(f"memory.limit is {limit}.", remedy="Give the number of facts to keep of each user.")
+        self._store = store
+        self._encoder = encoder
+        self._analyse = analyse
+        self._model = language_model
+        self._limit = limit
+        self._zone = zone_of(time_zone)
+        self._zones = UserZones(store, self._zone)
+        self.most_facts: int | None = None
+        self._source = next((source for source in sources if source.about == "user" and source.private), None)
+
+    def refresh(self, scope: Scope) -> None:
+        """Bring a user's facts up to date with the calendar: end what has expired, begin what was announced."""
+        if self._source is not None and self._upkeep(scope).run(scope):
+            self._clear_caches()
+
+    def time_zone(self, scope: Scope) -> str:
+        """The name of a user's time zone; "" is the agent's."""
+        return self._zones.name(scope)
+
+    def set_time_zone(self, scope: Scope, name: str) -> None:
+        """Set a user's time zone ("Europe/Zurich"); "" goes back to the agent's."""
+        self._zones.set(scope, name)
+
+    def bring(self, scope: Scope, items: Iterable[Item], *, dry_run: bool = False) -> ImportPlan:
+        """Take the facts of a file into memory, each once and with its date; with `dry_run` only say what would be."""
+        from dragoman.memory.transfer.importing import ImportPlan, gathered, planned
+
+        if self._source is None:
+            return ImportPlan()
+        self.refresh(scope)
+        found = gathered(items, self._zones.of(scope))
+        hidden = list(self._store.passages(scope, self._source.name, superseded=True))
+        plan = ImportPlan(planned(found, self._known(scope), hidden), *found.counts)
+        if dry_run:
+            return plan
+        current = [each.fact for each in plan.facts if each.fate in ("new", "replaces")]
+        for start in range(0, len(current), _BATCH):
+            self._add(scope, current[start : start + _BATCH], self._known(scope))
+        for nth, each in enumerate(each for each in plan.facts if each.fate == "past"):
+            row = self._passage(scope, each.fact, len(hidden) + nth)
+            until = each.fact.valid_until
+            self._store.put(scope, [row], self._encoder.encode([row.indexed]))
+            self._store.supersede(scope, row.id, EXPIRED, meta={"valid_until": until, "replaced_at": until})
+        return plan
+
+    def _upkeep(self, scope: Scope) -> Upkeep:
+        assert self._source is not None
+        return Upkeep(self._store, self._encoder, self._source.name, self._zones.of(scope), self._passage)
+
+    def _dated(self, scope: Scope, new: Sequence[Fact], at: datetime) -> tuple[Fact, ...]:
+        zone = self._zones.of(scope) if new else self._zone
+        return tuple(dated(fact, at, zone) for fact in new)
+
+    def _known(self, scope: Scope) -> list[Passage]:
+        return list(self._store.passages(scope, self._source.name)) if self._source is not None else []
+
+    def _add(self, scope: Scope, new: Sequence[Fact], known: Sequence[Passage]) -> Learned:
+        """Keep new facts. The store is read once before and once after all of them, however many they are."""
+        if self._source is None or not new:
+            return NOTHING_LEARNED
+        joined: list[Passage] = []
+        added: list[tuple[Fact, Passage]] = []
+        live = list(known)
+        rows = self._next_position(scope, known)
+        people = people_of([*map(fact_of, known), *new])
+        for stated in new:
+            fact = with_known_names(stated, people)
+            same = next((passage for passage in live if repeats(fact, fact_of(passage))), None)
+            if same is not None:
+                joined.append(same)
+            elif self._is_full(fact, live, rows):
+                log.info("a fact was not kept: there are %d already", len(live))
+            else:
+                passage = self._passage(scope, fact, rows)
+                added.append((fact, passage))
+                if not is_announced(fact):
+                    live = [old for old in live if not replaces(fact, fact_of(old), people)] + [passage]
+                rows += 1
+        superseded = self._put(scope, added, people)
+        new_ids = [passage.id for _, passage in added]
+        return Learned(
+            tuple(passage for _, passage in added),
+            superseded,
+            tuple(joined),
+            dropped=self._make_room(scope, new_ids) if added else (),
+        )
+
+    def _next_position(self, scope: Scope, known: Sequence[Passage]) -> int:
+        """The position of the next row; where the number of rows is limited, as many as there are."""
+        assert self._source is not None
+        if self.most_facts is None:  # history may be long, and need not be read
+            return max((row.position for row in known), default=-1) + 1
+        return len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+
+    def _make_room(self, scope: Scope, new: Sequence[str]) -> tuple[Passage, ...]:
+        """Drop the least useful facts above the limit; those that are gone."""
+        assert self._source is not None
+        above = self._store.count(scope, self._source.name) - self._limit
+        if above <= 0:
+            return ()
+        gone = least_useful(self._known(scope), above, new)
+        for row in gone:
+            self._store.supersede(scope, row.id, DROPPED, meta={"replaced_at": stamp(), DROPPED: "yes"})
+        return tuple(gone)
+
+    def _put(
+        self, scope: Scope, added: Sequence[tuple[Fact, Passage]], people: Mapping[str, str]
+    ) -> tuple[Passage, ...]:
+        """Write new facts, and mark those that they replace; what was replaced."""
+        assert self._source is not None
+        if not added:
+            return ()
+        passages = [passage for _, passage in added]
+        self._zones.follow(scope, [fact for fact, _ in added])
+        self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
+        live = list(self._store.passages(scope, self._source.name))
+        superseded: dict[str, Passage] = {}
+        for fact, passage in added:
+            if is_announced(fact):  # the older fact holds until then
+                self._store.supersede(scope, passage.id, PENDING, meta={PENDING: "yes"})
+                continue
+            for old in older_than(passage.id, live):
+                if old.id not in superseded and replaces(fact, fact_of(old), people):
+                    meta = ended(old, fact.valid_from or stamp(), fact.said_at or stamp())
+                    self._store.supersede(scope, old.id, passage.id, meta=meta)
+                    superseded[old.id] = old
+        if any(fact.valid_until or is_announced(fact) or is_age(fact) or is_birthday(fact) for fact, _ in added):
+            self._upkeep(scope).plan(scope)
+        return tuple(superseded.values())
+
+    def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
+        """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
+        if self.most_facts is None or len(known) < self.most_facts:
+            return self.most_facts is not None and rows >= _HISTORY * self.most_facts
+        return rows >= _HISTORY * self.most_facts or not any(replaces(fact, fact_of(old)) for old in known)
+
+    def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
+        assert self._source is not None
+        while True:
+            digest = hashlib.sha256(f"{fact.slot}\x00{fact.value}\x00{fact.text}\x00{ordinal}".encode()).hexdigest()
+            if self._store.get(scope, [f"fact-{digest[:16]}"])[0] is None:
+                break
+            ordinal += 1  # an earlier fact with these words, superseded since, keeps its id
+        return Passage(
+            f"fact-{digest[:16]}",
+            self._source.name,
+            fact.text,
+            title=hints(fact.slot, language_of(fact.text), relation=fact.relation, role=fact.role),
+            position=ordinal,
+            meta={
+                "slot": fact.slot,
+                "value": fact.value,
+                "said": fact.said,
+                "subject": fact.subject,
+                "type": fact.type,
+                **({"role": fact.role} if fact.role else {}),
+                **meta_of(fact, grain_of(fact, moment_of(fact.said_at) or now(), self._zones.of(scope))),
+            },
+        )
+
+    def _clear_caches(self) -> None:
+        """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
+        forget_texts()
+        clear_caches(self._encoder, self._model)
+        forget = getattr(self._analyse, "forget", None)
+        if callable(forget):
+            forget()
