@@ -72,7 +72,7 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
 _SAMPLING = ("temperature", "seed")
 _UNUSED = ("top_p", "frequency_penalty", "presence_penalty")
 _UNTOLD = frozenset(
-    {"store", "service_tier", "safety_identifier", "parallel_tool_calls"}
+    {"store", "service_tier", "safety_identifier", "parallel_tool_calls", "keep_alive"}
     | {"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"}
 )
 """Parameters whose absence changes nothing in a reply."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.server.http.chat_parameters import checked_request, refused
-from dragoman.server.http.ollama_schemas import OllamaChatRequest, OllamaMessage
+from dragoman.server.http.ollama_schemas import OllamaChatRequest, OllamaGenerateRequest, OllamaMessage
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import problem_of
 from dragoman.server.http.schemas import ChatRequest
@@ -16,6 +16,14 @@ from dragoman.server.http.views import View, dumps
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone
 
 LATEST = ":latest"
+_REFUSED = {
+    "images": "Messages are text only.",
+    "suffix": "Agents answer messages; they do not fill gaps in texts.",
+    "raw": "The agent's configuration has the prompts.",
+    "template": "The agent's configuration has the prompts.",
+    "context": "Use /api/chat, and send the earlier messages.",
+}
+_WRITING = ("reader", "refiner")
 
 
 def agent_name(model: str) -> str:
@@ -23,26 +31,38 @@ def agent_name(model: str) -> str:
     return model.removesuffix(LATEST)
 
 
-def chat_request(request: OllamaChatRequest) -> ChatRequest:
+def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequest:
     """The chat request that a request of Ollama's API stands for."""
-    extra = request.model_extra or {}
-    options = request.options
+    extra = dict(request.model_extra or {})
+    for name, note in _REFUSED.items():
+        if extra.pop(name, None):
+            raise refused(name, note)
     given: dict[str, Any] = {
+        **extra,
         "model": agent_name(request.model),
-        "messages": [_message(place, message) for place, message in enumerate(request.messages)],
-        "tools": extra.get("tools"),
+        "messages": _messages(request),
         "stream": request.stream,
+        "dragoman": request.dragoman,
     }
-    if options is not None:
+    if (options := request.options) is not None:
         predict = options.num_predict
         given["max_tokens"] = predict if predict is not None and predict > 0 else None
         given["stop"] = options.stop
         given["temperature"], given["seed"] = options.temperature, options.seed
+        given["dragoman"] = request.dragoman or options.dragoman
+        given |= {f"options.{name}": value for name, value in (options.model_extra or {}).items()}
     if request.format == "json":
         given["response_format"] = {"type": "json_object"}
     elif isinstance(request.format, dict):
         given["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.format}}
     return checked_request(given)
+
+
+def _messages(request: OllamaChatRequest | OllamaGenerateRequest) -> list[View]:
+    if isinstance(request, OllamaChatRequest):
+        return [_message(place, message) for place, message in enumerate(request.messages)]
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, {"role": "user", "content": request.prompt}]
 
 
 def _message(place: int, message: OllamaMessage) -> View:
@@ -57,8 +77,9 @@ class OllamaTurn:
 
     media_type = LINES
 
-    def __init__(self, request: OllamaChatRequest, chat: ChatTurn) -> None:
+    def __init__(self, request: OllamaChatRequest | OllamaGenerateRequest, chat: ChatTurn) -> None:
         self._model = request.model
+        self._is_chat = isinstance(request, OllamaChatRequest)
         self._chat = chat
 
     def whole(self, done: TurnDone) -> View:
@@ -72,9 +93,14 @@ class OllamaTurn:
         return {
             **self._line(content or refusal or "" if text is None else text, done=True),
             "done_reason": self._chat.finish(done),
-            "total_duration": int(done.seconds * 1e9),
+            "total_duration": _nanoseconds(done.seconds),
+            "load_duration": 0,
             "prompt_eval_count": usage["prompt_tokens"],
+            "prompt_eval_duration": _nanoseconds(
+                sum(note.seconds for note in done.reply.trace if note.role not in _WRITING)
+            ),
             "eval_count": usage["completion_tokens"],
+            "eval_duration": _nanoseconds(sum(note.seconds for note in done.reply.trace if note.role in _WRITING)),
             "dragoman": self._chat.extension(done),
         }
 
@@ -97,10 +123,15 @@ class OllamaTurn:
         return dumps({"error": problem_of(error).view(ollama=True)["error"]}) + b"\n"
 
     def _line(self, text: str, *, done: bool) -> View:
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        return {
-            "model": self._model,
-            "created_at": now,
-            "message": {"role": "assistant", "content": text},
-            "done": done,
-        }
+        return line(self._model, text, is_chat=self._is_chat, done=done)
+
+
+def line(model: str, text: str, *, is_chat: bool, done: bool) -> View:
+    """What every object of a reply has."""
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    body: View = {"message": {"role": "assistant", "content": text}} if is_chat else {"response": text}
+    return {"model": model, "created_at": now, **body, "done": done}
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)

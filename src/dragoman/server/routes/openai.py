@@ -10,8 +10,6 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from dragoman.core.errors import AbsentError
-from dragoman.server.data import source_search
-from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.openai_responses import (
     ResponseTurn,
@@ -25,7 +23,7 @@ from dragoman.server.http.schemas import ChatRequest, EmbeddingsRequest, Respons
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
-from dragoman.server.routes.common import Swift, Who, answer, request_id, responds_with, service_of
+from dragoman.server.routes.common import Swift, Who, answer, embedded, request_id, responds_with, service_of
 from dragoman.server.service import Service
 
 router = APIRouter(tags=["OpenAI"])
@@ -101,11 +99,7 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
-    size = await service.do(caller, body.model, source_search.dimensions)
-    if body.dimensions not in (None, size):
-        raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
-    await service.admit(caller)
-    vectors = await service.do(caller, body.model, source_search.embed, texts)
+    vectors = await embedded(service, caller, body.model, texts, body.dimensions)
     words = sum(len(text.split()) for text in texts)
     rows = [
         {
