@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.server.http.chat_parameters import checked_request, refused
-from dragoman.server.http.ollama_schemas import OllamaChatRequest, OllamaGenerateRequest, OllamaMessage
+from dragoman.server.http.ollama_schemas import (
+    OllamaChatRequest,
+    OllamaGenerateRequest,
+    OllamaMessage,
+    OllamaToolCall,
+)
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import problem_of
 from dragoman.server.http.schemas import ChatRequest
@@ -60,16 +66,48 @@ def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
 
 def _messages(request: OllamaChatRequest | OllamaGenerateRequest) -> list[View]:
     if isinstance(request, OllamaChatRequest):
-        return [_message(place, message) for place, message in enumerate(request.messages)]
+        ids = _CallIds()
+        return [_message(place, message, ids) for place, message in enumerate(request.messages)]
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, {"role": "user", "content": request.prompt}]
 
 
-def _message(place: int, message: OllamaMessage) -> View:
+class _CallIds:
+    """Ids of calls, which not every client sends: results belong to the calls in their order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: list[str] = []
+
+    def called(self, calls: Sequence[OllamaToolCall]) -> list[View]:
+        self._waiting = []
+        views: list[View] = []
+        for call in calls:
+            self._count += 1
+            call_id = call.id or f"call_{self._count}"
+            self._waiting.append(call_id)
+            arguments = dumps(call.function.arguments).decode()
+            views.append({"id": call_id, "function": {"name": call.function.name, "arguments": arguments}})
+        return views
+
+    def answered(self, id: str | None) -> str | None:
+        if id is None and self._waiting:
+            return self._waiting.pop(0)
+        if id in self._waiting:
+            self._waiting.remove(id)
+        return id
+
+
+def _message(place: int, message: OllamaMessage, ids: _CallIds) -> View:
     extra = message.model_extra or {}
     if extra.get("images"):
         raise refused(f"messages.{place}.images", "Messages are text only.")
-    return {**extra, "role": message.role, "content": message.content}
+    spoken: View = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        spoken["tool_calls"] = ids.called(message.tool_calls)
+    if message.role == "tool":
+        spoken["tool_call_id"] = ids.answered(message.tool_call_id)
+    return spoken
 
 
 class OllamaTurn:
@@ -90,9 +128,12 @@ class OllamaTurn:
         """The finished reply; in a stream its text was sent before."""
         content, refusal = self._chat.content(done)
         usage = self._chat.usage(done, content or refusal or "")
+        line = self._line(content or refusal or "" if text is None else text, done=True)
+        if done.calls and text is None:
+            line["message"]["tool_calls"] = _calls(done)
         return {
-            **self._line(content or refusal or "" if text is None else text, done=True),
-            "done_reason": self._chat.finish(done),
+            **line,
+            "done_reason": "stop" if done.calls else self._chat.finish(done),
             "total_duration": _nanoseconds(done.seconds),
             "load_duration": 0,
             "prompt_eval_count": usage["prompt_tokens"],
@@ -116,6 +157,10 @@ class OllamaTurn:
                 rest = self._chat.close(event) or self._chat.content(event)[1] or ""
                 if rest:
                     yield dumps(self._line(rest, done=False)) + b"\n"
+                if event.calls:
+                    line = self._line("", done=False)
+                    line["message"]["tool_calls"] = _calls(event)
+                    yield dumps(line) + b"\n"
                 yield dumps(self._reply(event, text="")) + b"\n"
 
     def failed(self, error: BaseException) -> bytes:
@@ -123,14 +168,27 @@ class OllamaTurn:
         return dumps({"error": problem_of(error).view(ollama=True)["error"]}) + b"\n"
 
     def _line(self, text: str, *, done: bool) -> View:
-        return line(self._model, text, is_chat=self._is_chat, done=done)
+        return reply_line(self._model, text, is_chat=self._is_chat, done=done)
 
 
-def line(model: str, text: str, *, is_chat: bool, done: bool) -> View:
+def reply_line(model: str, text: str, *, is_chat: bool, done: bool) -> View:
     """What every object of a reply has."""
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     body: View = {"message": {"role": "assistant", "content": text}} if is_chat else {"response": text}
     return {"model": model, "created_at": now, **body, "done": done}
+
+
+def _calls(done: TurnDone) -> list[View]:
+    """Calls as Ollama shows them: with arguments as an object."""
+    calls = []
+    for call in done.calls:
+        try:
+            arguments = json.loads(call.arguments)
+        except (ValueError, RecursionError):
+            arguments = None
+        arguments = arguments if isinstance(arguments, dict) else {}
+        calls.append({"id": call.id, "function": {"name": call.name, "arguments": arguments}})
+    return calls
 
 
 def _nanoseconds(seconds: float) -> int:

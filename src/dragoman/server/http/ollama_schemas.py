@@ -8,11 +8,26 @@ from pydantic import BaseModel, Field
 
 from dragoman.server.http.reply_schemas import Extension
 from dragoman.server.http.schemas import ChatExtension, Lenient, Name, Said, StopText
+from dragoman.server.http.tool_schemas import CallId, ToolName
+
+
+class OllamaFunction(Lenient):
+    name: ToolName
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class OllamaToolCall(Lenient):
+    """A call of a tool; older clients send no id, and results come in the order of the calls."""
+
+    id: CallId | None = None
+    function: OllamaFunction
 
 
 class OllamaMessage(Lenient):
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
+    tool_calls: Annotated[list[OllamaToolCall], Field(max_length=128)] | None = None
+    tool_call_id: CallId | None = None
 
 
 class OllamaOptions(Lenient):

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from dragoman import __version__
 from dragoman.server.access.caller import Caller
 from dragoman.server.data import source_search
-from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, line
+from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, reply_line
 from dragoman.server.http.ollama_schemas import (
     OllamaChatRequest,
     OllamaEmbeddings,
@@ -30,6 +30,7 @@ from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
 from dragoman.server.routes.common import Swift, Who, answer, embedded, request_id, responds_with, service_of
+from dragoman.server.turns.tool_reader import why_no_tools
 
 router = APIRouter(tags=["Ollama"])
 swift = APIRouter(tags=["Ollama"], route_class=Swift)
@@ -73,10 +74,10 @@ async def _respond(
         service.hosted(agent_name(body.model))
         leaves = (body.model_extra or {}).get("keep_alive") in (0, "0")
         is_chat = isinstance(body, OllamaChatRequest)
-        loaded = line(body.model, "", is_chat=is_chat, done=True)
+        loaded = reply_line(body.model, "", is_chat=is_chat, done=True)
         return answer({**loaded, "done_reason": "unload" if leaves else "load"})
     asked = chat_request(body)
-    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked.model))
+    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked))
     begun = await begin_chat(service, caller, asked, talk)
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 
@@ -130,7 +131,7 @@ async def show(body: OllamaShowRequest, request: Request, caller: Who) -> Respon
             "template": "",
             "details": _DETAILS,
             "model_info": info,
-            "capabilities": ["completion"],
+            "capabilities": ["completion"] if why_no_tools(service.hosted(name).assistant) else ["completion", "tools"],
             "modified_at": _EPOCH,
         }
     )

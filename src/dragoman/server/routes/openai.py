@@ -10,11 +10,12 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from dragoman.core.errors import AbsentError
+from dragoman.server.data.file_objects import document_sources, sources_of
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.openai_responses import (
     ResponseTurn,
-    chat_request,
     check_input,
+    response_input,
     turns_until,
 )
 from dragoman.server.http.reply_schemas import ChatCompletion, ResponseObject
@@ -38,7 +39,7 @@ swift = APIRouter(tags=["OpenAI"], route_class=Swift)
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body.model))
+    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body))
     begun = await begin_chat(service, caller, body, talk)
     return await begun.respond(request, talk, stream=bool(body.stream))
 
@@ -56,17 +57,24 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     earlier: list[View] = []
     if body.previous_response_id:
         dialogue, earlier, is_end = await service.do(caller, body.model, turns_until, body.previous_response_id)
-    asked = chat_request(body, [] if is_end else earlier)
+    given = response_input(body, [] if is_end else earlier)
+    search = given.tools.search
+    sources = None if search is None else await service.do(caller, body.model, sources_of, search.stores)
+    asked = given.chat_request(sources)
+    traits = reader_traits(service, asked)
+    given.check_calls(traits.why_no_tools)
     talk = ChatTurn(
         asked,
         caller,
         request_id(request),
-        reader=reader_traits(service, body.model),
+        reader=traits,
         dialogue=dialogue if is_end else "",
         continues=not body.previous_response_id,
     )
     begun = await begin_chat(service, caller, asked, talk)
-    response = ResponseTurn(body, talk, len(earlier) + 1 if is_end else talk.place)
+    place = len(earlier) + 1 if is_end else talk.place
+    documents = document_sources(service.hosted(body.model).assistant)
+    response = ResponseTurn(body, talk, place, search=search, documents=documents)
     return await begun.respond(request, response, stream=bool(body.stream))
 
 
