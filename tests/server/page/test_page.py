@@ -135,6 +135,18 @@ def test_a_folder_is_dropped(page_session, tmp_path):
     expect(page.locator(".drop.over, .dropping")).to_have_count(0)
 
 
+def test_files_are_attached_beside_the_message(page_session, tmp_path):
+    (tmp_path / "seals.md").write_text("# Seals\n\nSeals sleep on the north mole.\n")
+    page = page_session("/page/?agent=wren")
+    page.get_by_label("Your message").fill("half a thought")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach files").click()
+    assert chooser.value.is_multiple()
+    chooser.value.set_files([tmp_path / "seals.md"])
+    expect(page.locator(".files .read", has_text="seals.md")).to_contain_text("read · 1 passage")
+    expect(page.get_by_label("Your message")).to_have_value("half a thought")
+
+
 @pytest.mark.trust
 def test_markup_in_documents_replies_and_messages_stays_text(page_session, ask):
     page = page_session()

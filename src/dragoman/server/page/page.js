@@ -176,6 +176,7 @@
     else if (button.matches(".copy-reply")) copy(button.dataset.copy || "", button);
     else if (button.matches(".btn.send")) isBusy() && !field().value.trim() ? tell("halt", "") : send();
     else if (button.matches(".btn.halt")) tell("halt", "");
+    else if (button.matches(".btn.attach")) pick();
     else if (button.matches(".cite")) {
       event.stopPropagation();
       button.closest(".turn")?.dispatchEvent(new CustomEvent("cite", { detail: Number(button.dataset.cite) }));
@@ -220,6 +221,12 @@
     const plain = [...data.files];
     const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
     return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
+  };
+  /* Choose files as the button beside the message does. */
+  const pick = () => {
+    const input = Object.assign(document.createElement("input"), { type: "file", multiple: true });
+    input.addEventListener("change", () => { if (input.files.length) add([...input.files]); });
+    input.click();
   };
   /* Open the documents and hand the files to the place where they are added. */
   const add = async (files) => {
