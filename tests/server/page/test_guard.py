@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 
-import httpx
 import pytest
 
 from dragoman.core.errors import AccessError
@@ -219,7 +218,3 @@ def test_new_dialogues_have_names_of_their_own_that_the_house_takes():
     assert len(names) == 20
     for name in names:
         check_dialogue(name)
-
-
-def test_ollama_s_own_program_finds_a_server(address):
-    assert httpx.head(f"{address}/").status_code == 200

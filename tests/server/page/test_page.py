@@ -135,6 +135,10 @@ def test_a_folder_is_dropped(page_session, tmp_path):
     expect(page.locator(".drop.over, .dropping")).to_have_count(0)
 
 
+def test_ollama_s_own_program_finds_the_server(page_session, address):
+    assert page_session().request.head(f"{address}/").status == 200
+
+
 def test_files_are_attached_beside_the_message(page_session, tmp_path):
     (tmp_path / "seals.md").write_text("# Seals\n\nSeals sleep on the north mole.\n")
     page = page_session("/page/?agent=wren")
