@@ -164,6 +164,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "keys.search": ("Search chats", "搜索对话"),
     "keys.new": ("New chat", "新对话"),
     "keys.sheet": ("This list", "本列表"),
+    "chat.earlier": ("Show earlier messages", "显示更早的消息"),
     "chat.attach": ("Attach files", "添加文件"),
     "chat.send": ("Send", "发送"),
     "chat.stop": ("Stop", "停止"),
