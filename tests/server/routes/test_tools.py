@@ -229,8 +229,36 @@ def test_a_response_calls_a_function_and_reads_its_output(lent):
     result = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
     second = api.responses.create(model="robin", input=[*said, *first.output, result], tools=[FUNCTION])
     assert second.output_text == "It is sunny." and endpoint.bodies[-1]["messages"][-1]["content"] == "sunny"
+
+
+def test_a_response_goes_on_from_the_one_that_called(lent):
+    endpoint, api, _ = lent
+    begun = api.responses.create(model="robin", input="What does a day ticket cost?")
+    for before in ({}, {"previous_response_id": begun.id}):
+        first = api.responses.create(model="robin", input=ASKED[0]["content"], tools=[FUNCTION], **before)
+        result = {"type": "function_call_output", "call_id": first.output[0].call_id, "output": "sunny"}
+        given = {"model": "robin", "input": [result], "tools": [FUNCTION], "previous_response_id": first.id}
+        second = api.responses.create(**given)
+        assert second.output_text == "It is sunny." and second.id != first.id
+        assert endpoint.bodies[-1]["messages"][-2]["tool_calls"][0]["id"] == "call_a"
+        third = api.responses.create(model="robin", input="And a day ticket?", previous_response_id=second.id)
+        assert third.dragoman["dialogue"] == second.dragoman["dialogue"]
+        assert third.dragoman["turn"] == second.dragoman["turn"] + 2
+    assert second.dragoman["dialogue"] == begun.dragoman["dialogue"]
+
+
+@pytest.mark.trust
+def test_what_waits_for_a_tool_is_the_user_s_and_goes_when_something_is_forgotten(lent):
+    _, api, plain = lent
+    first = api.responses.create(model="robin", input=ASKED[0]["content"], tools=[FUNCTION])
+    result = {"type": "function_call_output", "call_id": "call_a", "output": "sunny"}
+    given = {"model": "robin", "input": [result], "previous_response_id": first.id}
+    other = {"x-dragoman-user": "eve"}
+    with pytest.raises(openai.NotFoundError):
+        api.responses.create(**given, extra_headers=other)
+    plain.delete("/v1/memory?everything=true&confirm=true")
     with pytest.raises(openai.NotFoundError) as caught:
-        api.responses.create(model="robin", input=[result], tools=[FUNCTION], previous_response_id=first.id)
+        api.responses.create(**given)
     assert "`input`" in str(caught.value)
 
 

@@ -17,6 +17,7 @@ from dragoman.core.errors import AbsentError, InputError
 from dragoman.core.trace import Retrieval
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
+from dragoman.server.http.caller_tools import call_views
 from dragoman.server.http.chat_parameters import checked_request, refused
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import absent, problem_of
@@ -33,6 +34,7 @@ from dragoman.server.http.schemas import ChatRequest, ResponsesRequest
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View, dumps
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone
+from dragoman.server.turns.pending_responses import PendingResponse
 
 _PREFIX = "resp_"
 _REFUSED = {
@@ -43,9 +45,10 @@ _REFUSED = {
 _PASSED_ON = ("user", "metadata", "temperature", "top_p", "stream")
 
 
-def response_id(dialogue: str, place: int) -> str:
-    """The id of the reply at a place of a dialogue."""
-    name = base64.urlsafe_b64encode(json.dumps([dialogue, place]).encode()).decode().rstrip("=")
+def response_id(dialogue: str, place: int, step: int = 0) -> str:
+    """The id of the reply at a place of a dialogue; `step` counts the calls of tools on the way to it."""
+    parts = [dialogue, place, step] if step else [dialogue, place]
+    name = base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
     return f"{_PREFIX}{name}"
 
 
@@ -53,7 +56,7 @@ def parse_response_id(id: str) -> tuple[str, int]:
     """The dialogue and place of a response; an id that is none is unknown."""
     try:
         name = id.removeprefix(_PREFIX)
-        dialogue, place = json.loads(base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)))
+        dialogue, place, *_ = json.loads(base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)))
         if not id.startswith(_PREFIX) or not isinstance(dialogue, str) or not isinstance(place, int):
             raise ValueError
     except ValueError:  # of base64, UTF-8 and JSON too
@@ -67,7 +70,7 @@ def turns_until(seat: Seat, id: str) -> tuple[str, list[View], bool]:
     turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
     if place == len(turns) + 1:
         raise AbsentError(
-            "This response is not stored: it was private, or asked for a tool.",
+            "This response is not stored: it was private, or asked for a tool more than an hour ago.",
             remedy="Send the messages, the calls and their results with `input`.",
         )
     if not 0 < place < len(turns) or turns[place].speaker != "agent":
@@ -143,7 +146,7 @@ class ResponseTurn:
         self,
         request: ResponsesRequest,
         chat: ChatTurn,
-        place: int,
+        id: str,
         *,
         search: FileSearch | None = None,
         documents: frozenset[str] = frozenset(),
@@ -153,7 +156,7 @@ class ResponseTurn:
         self._chat = chat
         self._search = search
         self._documents = documents
-        self.id = response_id(chat.ask.dialogue, place)
+        self.id = id
         self._name = self.id.removeprefix(_PREFIX)
         self._item = f"msg_{self._name}"
         self._created = int(time.time())
@@ -339,6 +342,22 @@ class ResponseTurn:
         body = {"type": name, "sequence_number": self._number, **members}
         self._number += 1
         return b"event: " + name.encode() + b"\ndata: " + dumps(body) + b"\n\n"
+
+
+def steps_of(request: ChatRequest) -> int:
+    """How often tools were called since the user's last message."""
+    calls = 0
+    for message in request.messages:
+        calls = 0 if message.role == "user" else calls + bool(message.tool_calls)
+    return calls
+
+
+def pending_response(request: ChatRequest, done: TurnDone, dialogue: str, place: int) -> PendingResponse:
+    """A response that asked for calls, to be continued with their results; instructions do not go on."""
+    spoken = [message for message in request.messages if message.role not in ("system", "developer")]
+    messages = [message.model_dump(mode="json", exclude_none=True) for message in spoken]
+    called = {"role": "assistant", "content": None, "tool_calls": call_views(done.calls)}
+    return PendingResponse((*messages, called), dialogue, place)
 
 
 def check_input(request: ResponsesRequest) -> None:

@@ -98,14 +98,23 @@ class BegunChat:
         return answer(form.whole(done))
 
 
-async def begin_chat(service: Service, caller: Caller, request: ChatRequest, talk: ChatTurn) -> BegunChat:
-    """Find the dialogue of a turn and start it."""
+async def begin_chat(
+    service: Service,
+    caller: Caller,
+    request: ChatRequest,
+    talk: ChatTurn,
+    *,
+    asking: Callable[[TurnDone], None] | None = None,
+) -> BegunChat:
+    """Find the dialogue of a turn and start it; `asking` is called if it ends by asking for calls of tools."""
 
     def failed() -> None:
         service.later(talk.restore)
 
     def ended(done: TurnDone) -> None:
         talk.ended(done)
+        if done.calls and asking is not None and talk.ask.control.keep:
+            asking(done)
         if (request.user or request.metadata) and not done.replayed and not done.calls and talk.ask.control.keep:
             seat = service.hosted(request.model).seat(caller)
             chats.keep_metadata(seat, done.dialogue, user=request.user or "", metadata=request.metadata or {})
