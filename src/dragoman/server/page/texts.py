@@ -349,6 +349,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "sources.preview": ("Show what I read in {name}", "查看从 {name} 读到的内容"),
     "file.reading": ("reading …", "正在读取……"),
     "file.none": ("Files that you add appear here.", "您添加的文件会显示在这里。"),
+    "file.all": ("Show all {count} files", "显示全部 {count} 个文件"),
     "file.read": ("read", "已读取"),
     "file.dismiss": ("Hide the line of {name}", "隐藏 {name} 这一行"),
     "file.unchanged": ("already there", "已经添加过"),
