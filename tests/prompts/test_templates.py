@@ -25,6 +25,7 @@ GOLDEN = {
     ("en", "relevance-list-again.v1"): "1cf3fd336e09557c",
     ("en", "relevance-list.v1"): "d4d00a4f98bc1ae3",
     ("en", "relevance.v1"): "1578faa34f70bd02",
+    ("en", "tools.v1"): "960d5b46d0d9974c",
     ("zh", "answer.v1"): "9a4fb05094e8da9c",
     ("zh", "decided.v1"): "84880df96c28e6a2",
     ("zh", "chat.v1"): "7ce309fabbfed66c",
@@ -38,6 +39,7 @@ GOLDEN = {
     ("zh", "relevance-list-again.v1"): "871370a06d1ab338",
     ("zh", "relevance-list.v1"): "464f051a9a531692",
     ("zh", "relevance.v1"): "f99ac376a83434de",
+    ("zh", "tools.v1"): "1f0f881638746da0",
 }
 
 

@@ -111,8 +111,11 @@ class Assistant:
         warming: WarmUp | None = None,
         config: Mapping[str, Any] | None = None,
         files: UploadFolders | None = None,
+        model: object | None = None,
     ) -> None:
         self.agent = agent
+        self.model = model
+        """The language model; readers may do without it."""
         self.store = store
         self.memory = memory
         self.sources = tuple(sources)
@@ -174,6 +177,7 @@ class Assistant:
         """The same assistant with another agent, whose `model` it closes; store, memory and dialogues are shared."""
         other = copy(self)
         other.agent = agent
+        other.model = model
         other._heavy = (model,)
         return other
 

@@ -206,6 +206,7 @@ def assemble(
         heavy=(*(() if models else (encoder, model)), *tools.values()),
         warming=warming,
         config=config.resolved(),
+        model=model,
         files=UploadFolders(state, usage=getattr(store, "usage", None)),
     )
 

@@ -29,6 +29,7 @@ from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import TurnDone
 from dragoman.server.turns.fair_share import FairShare
 from dragoman.server.turns.forget_requests import asks_to_forget
+from dragoman.server.turns.pending_responses import PendingResponses
 from dragoman.server.turns.quiet_turns import QuietTurns
 from dragoman.server.turns.turn_queue import RunningTurn, TurnQueue
 from dragoman.server.turns.turn_runner import CallerTurn, TurnRunner
@@ -89,6 +90,7 @@ class Service:
         self._locks = KeyedLocks()
         self._quiet = QuietTurns(self.turn_queue, self._locks, self.threads, self._forget_ends)
         self._runner = TurnRunner(ledger, self.observers, most_bytes=self.settings.quota.user_chat_bytes)
+        self.pending_responses = PendingResponses()
         self._made = time.time()
         self.ready = False
 
@@ -222,6 +224,7 @@ class Service:
             await hosted.clear(caller, dialogue)
             removed = await self.do(caller, agent, chats.forget_chat, dialogue)
         self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
+        self.pending_responses.clear(mine)
         return removed
 
     def alone(self, *what: Hashable) -> AbstractAsyncContextManager[None]:
@@ -243,6 +246,7 @@ class Service:
         return function() if self.ends.is_near(self.hosted(agent).name) else await self.threads.query(function)
 
     async def _forget_ends(self, agent: str, tenant: str, user: str) -> None:
+        self.pending_responses.clear((agent, tenant, user))
         await self.near_or_far(agent, lambda: self.ends.clear(agent, tenant, user))
 
     def later(self, function: Callable[[], object]) -> None:

@@ -49,6 +49,13 @@ def test_a_chat_begun_on_the_page_says_so():
     assert chats.origin_of(chats.new_chat()) == "page"
 
 
+def test_a_chat_that_begins_with_a_greeting_goes_by_what_it_is_about(seat):
+    name = talk(seat, "Hello there.")
+    assert listed(seat) == ["Hello there."]
+    talk(seat, "Thanks!", TICKET, name=name)
+    assert listed(seat) == [TICKET]
+
+
 def test_a_chat_goes_by_its_first_words_until_it_is_renamed(seat):
     name = talk(seat, TICKET)
     assert listed(seat) == [TICKET]

@@ -261,3 +261,61 @@ def test_remember_and_forget_call_a_fact_by_the_same_name(service):
     names, _ = talk(service, conversation)
     assert names["remember"] == {"fact"} and names["forget"] == {"fact", "everything", "confirm"}
     assert json.dumps(sorted(names)) == '["ask", "forget", "recall", "remember", "search"]'
+
+
+def test_a_turn_is_controlled_by_the_arguments_of_ask(service):
+    async def conversation(client):
+        ticket = {"question": "What does a day ticket cost?"}
+        unsearched = await client.call_tool("ask", {**ticket, "retrieve": "never"})
+        narrow = await client.call_tool("ask", {**ticket, "sources": ["NOTES"]})
+        await client.call_tool("remember", {"fact": "I live in Bern."})
+        home = {"question": "Where do I live?"}
+        read = await client.call_tool("ask", {**home, "memory": "read"})
+        off = await client.call_tool("ask", {**home, "memory": "off"})
+        await client.call_tool("ask", {"question": "My dog is called Rex.", "memory": "read"})
+        facts = (await client.call_tool("recall", {})).structured_content["facts"]
+        unknown = await client.call_tool("ask", {**ticket, "sources": ["CELLAR"]})
+        wrong = await client.call_tool("ask", {**ticket, "memory": "write"})
+        return unsearched, narrow, read, off, facts, unknown, wrong
+
+    (unsearched, narrow, read, off, facts, unknown, wrong), _ = talk(service, conversation)
+    assert unsearched.structured_content["gate"]["reason"] == "asked not to search"
+    assert {row["source"] for row in narrow.structured_content["sources"]} <= {"NOTES"}
+    assert "Bern" in read.structured_content["text"] and "Bern" not in off.content[0].text
+    assert [fact["text"] for fact in facts] == ["I live in Bern."]
+    assert unknown.is_error and "DOCUMENTS" in unknown.content[0].text
+    assert wrong.is_error and wrong.content[0].text.startswith("invalid: memory:")
+
+
+@MODES
+def test_a_private_turn_is_not_kept_and_asks_back_in_its_reply(service, mode):
+    async def conversation(client):
+        first = await client.call_tool("ask", {"question": "Can I hire the rowing boat?", "keep": False})
+        again = {"question": "I am 15", "keep": False, "dialogue": first.structured_content["dialogue"]}
+        return first, await client.call_tool("ask", again)
+
+    accepted = ElicitResult(action="accept", content={"answer": "I am 15"})
+    (first, second), questions = talk(service, conversation, answers={"How old": accepted}, mode=mode)
+    assert questions == [] and first.structured_content["text"].endswith("How old are you?")
+    assert "No. People under 16" in second.structured_content["text"]
+    assert service.hosted("").assistant.dialogues() == ()
+
+
+def test_results_link_to_their_passages(service):
+    async def conversation(client):
+        reply = await client.call_tool("ask", {"question": "What does a day ticket cost?"})
+        found = await client.call_tool("search", {"query": "rowing boat", "k": 1})
+        links = [block for block in (*reply.content, *found.content) if block.type == "resource_link"]
+        return [json.loads((await client.read_resource(link.uri)).contents[0].text)["text"] for link in links]
+
+    texts, _ = talk(service, conversation)
+    assert "6 francs" in texts[0] and "rowing boat" in texts[-1]
+
+
+def test_tools_say_what_they_do_to_data(service):
+    tools, _ = talk(service, lambda client: client.list_tools())
+    hints = {tool.name: tool.annotations for tool in tools.tools}
+    assert all(tool.title and tool.output_schema for tool in tools.tools)
+    assert hints["recall"].read_only_hint and hints["search"].read_only_hint
+    assert hints["forget"].destructive_hint and not hints["ask"].destructive_hint
+    assert hints["remember"].idempotent_hint and not hints["ask"].idempotent_hint

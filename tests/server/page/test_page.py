@@ -135,6 +135,34 @@ def test_a_folder_is_dropped(page_session, tmp_path):
     expect(page.locator(".drop.over, .dropping")).to_have_count(0)
 
 
+def test_ollama_s_own_program_finds_the_server(page_session, address):
+    assert page_session().request.head(f"{address}/").status == 200
+
+
+def test_files_are_attached_beside_the_message(page_session, tmp_path):
+    (tmp_path / "seals.md").write_text("# Seals\n\nSeals sleep on the north mole.\n")
+    page = page_session("/page/?agent=wren")
+    page.get_by_label("Your message").fill("half a thought")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach files").click()
+    assert chooser.value.is_multiple()
+    chooser.value.set_files([tmp_path / "seals.md"])
+    expect(page.locator(".files .read", has_text="seals.md")).to_contain_text("read · 1 passage")
+    expect(page.get_by_label("Your message")).to_have_value("half a thought")
+
+
+def test_very_many_files_at_once_are_all_read(page_session, tmp_path):
+    for number in range(130):
+        (tmp_path / f"shell-{number:03}.md").write_text(f"# Shell {number}\n\nThis shell has {number} ribs.\n")
+    page = page_session("/page/?agent=wren")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach files").click()
+    chooser.value.set_files(sorted(tmp_path.glob("shell-*.md")))
+    expect(page.locator(".state")).to_contain_text("130 of 130")
+    page.get_by_role("button", name="Show all").click()
+    expect(page.locator(".files .file", has_text="shell-129.md")).to_be_visible()
+
+
 @pytest.mark.trust
 def test_markup_in_documents_replies_and_messages_stays_text(page_session, ask):
     page = page_session()

@@ -55,6 +55,65 @@ def test_a_stream_ends_with_the_whole_response(api):
     assert events[0].response.id == events[-1].response.id
 
 
+@pytest.fixture
+def uploaded(api):
+    """A file in a source of the caller's, and the vector store that holds it."""
+    file = api.files.create(file=("dogs.md", b"# Dogs\n\nA dog pays 3 francs.\n"), purpose="assistants")
+    stores = {store.name: store for store in api.vector_stores.list()}
+    yield file, stores
+    api.files.delete(file.id)
+
+
+def searching(*stores, **more):
+    return {"type": "file_search", "vector_store_ids": [store.id for store in stores], **more}
+
+
+def test_file_search_looks_into_the_sources_that_it_names(api, uploaded):
+    file, stores = uploaded
+    (own,) = [name for name, store in stores.items() if store.file_counts.total]
+    question = "What does a dog pay?"
+    response = api.responses.create(
+        model="robin", input=question, tools=[searching(stores[own])], include=["file_search_call.results"]
+    )
+    search, message = response.output
+    assert (search.type, search.status) == ("file_search_call", "completed") and search.queries
+    assert search.results[0].file_id == file.id and "3 francs" in search.results[0].text
+    assert "3 francs" in response.output_text
+    (citation,) = message.content[0].annotations
+    assert (citation.type, citation.file_id, citation.filename) == ("file_citation", file.id, "dogs.md")
+    assert response.tools[0].vector_store_ids == [stores[own].id]
+    others = [store for name, store in stores.items() if name != own]
+    elsewhere = api.responses.create(model="robin", input=question, tools=[searching(*others)])
+    assert {row["source"] for row in elsewhere.dragoman["sources"]} <= {store.name for store in others} | {"MEMORY"}
+    assert elsewhere.output[0].results is None
+    # What a response gave can be sent back as it is.
+    said = [{"role": "user", "content": question}, *response.output, {"role": "user", "content": "And else?"}]
+    assert api.responses.create(model="robin", input=said).dragoman["dialogue"] == response.dragoman["dialogue"]
+
+
+def test_a_streamed_search_comes_before_the_text(api, uploaded):
+    _, stores = uploaded
+    given = {"model": "robin", "input": TICKET, "tools": [searching(*stores.values())]}
+    events = list(api.responses.create(**given, stream=True))
+    kinds = [event.type for event in events]
+    assert kinds.index("response.file_search_call.completed") < kinds.index("response.output_text.delta")
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    whole = api.responses.create(**given)
+    assert [item.type for item in events[-1].response.output] == [item.type for item in whole.output]
+    assert "response.output_text.annotation.added" in kinds
+    with api.responses.stream(**given) as stream:
+        assert stream.get_final_response().output_text == whole.output_text
+
+
+def test_a_search_is_made_or_left_out_as_chosen(api, uploaded):
+    _, stores = uploaded
+    tools = [searching(*stores.values())]
+    made = api.responses.create(model="robin", input="Thanks!", tools=tools, tool_choice={"type": "file_search"})
+    assert made.dragoman["gate"]["reason"] == "asked to search" and made.output[0].type == "file_search_call"
+    left = api.responses.create(model="robin", input=TICKET, tools=tools, tool_choice="none")
+    assert [item.type for item in left.output] == ["message"] and left.dragoman["sources"] == []
+
+
 class Price(BaseModel):
     answer: str
     price: float
@@ -74,6 +133,10 @@ def test_a_response_that_is_cut_is_incomplete(api):
     ("given", "param"),
     [
         ({"tools": [{"type": "web_search"}]}, "tools"),
+        ({"tools": [{"type": "function", "name": "book", "parameters": {}}]}, "tools"),
+        ({"tools": [{"type": "file_search", "vector_store_ids": ["vs_x"], "filters": {}}]}, "tools.0.filters"),
+        ({"tools": [{"type": "file_search", "vector_store_ids": []}]}, "tools.0.vector_store_ids"),
+        ({"include": ["message.output_text.logprobs"]}, "include"),
         ({"background": True}, "background"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"input": [{"type": "function_call_output", "call_id": "1", "output": "x"}]}, "input.0"),
@@ -102,3 +165,8 @@ def test_the_old_completions_name_the_others(api):
     with pytest.raises(openai.NotFoundError) as caught:
         api.completions.create(model="robin", prompt="Once upon")
     assert "/v1/responses" in str(caught.value) and caught.value.code == "gone-api"
+
+
+def test_an_unknown_vector_store_is_not_found(api):
+    with pytest.raises(openai.NotFoundError):
+        api.responses.create(model="robin", input=TICKET, tools=[{"type": "file_search", "vector_store_ids": ["vs_x"]}])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.core.values import Draft, Usage
+from dragoman.models.tool_calls import ToolCall
 
 Json = dict[str, Any]
 _MOST = 1_000_000_000
@@ -17,6 +19,7 @@ _UNKNOWN = 0.5
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _UNSEEN = " "
 """Stands for thoughts that the vendor does not show."""
+_MOST_CALLS = 64
 _CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 
 
@@ -41,6 +44,8 @@ class Delta:
     exists: bool = True
     price: float | None = None
     """What the endpoint charged in US dollars, where it says so (OpenRouter)."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of tools; only whole replies have them."""
 
     @property
     def was_cut(self) -> bool:
@@ -61,7 +66,8 @@ def chat_delta(event: Json) -> Delta:
     message = table(choice.get("message")) or table(choice.get("delta"))
     thoughts = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     finish = text_of(choice.get("finish_reason"))
-    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage, price=price)
+    calls = _chat_calls(message) if "message" in choice else ()
+    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage, price=price, calls=calls)
 
 
 def _price(value: object) -> float | None:
@@ -99,7 +105,7 @@ def messages_delta(event: Json) -> Delta:  # noqa: PLR0911 - one for each kind o
     text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
     thoughts = "".join(text_of(block.get("thinking")) or _UNSEEN for block in blocks if block.get("type") in _THINKING)
     usage = _messages_usage(table(event.get("usage")))
-    return Delta(text, thoughts, text_of(event.get("stop_reason")), usage=usage)
+    return Delta(text, thoughts, text_of(event.get("stop_reason")), usage=usage, calls=_messages_calls(blocks))
 
 
 def _messages_usage(usage: Json) -> Usage:
@@ -159,6 +165,30 @@ def draft_of(text: str, tokens: Iterable[AnswerToken], usage: Usage, notes: dict
     if not logprobs:
         return Draft(text, _UNKNOWN, usage=usage, notes={"confidence": "not given by the endpoint", **notes})
     return Draft(text, math.exp(math.fsum(logprobs) / len(logprobs)), usage=usage, notes=notes)
+
+
+def _chat_calls(message: Json) -> tuple[ToolCall, ...]:
+    """The calls in a message of chat completions."""
+    calls = []
+    for place, entry in enumerate(rows(message.get("tool_calls"))[:_MOST_CALLS]):
+        function = table(table(entry).get("function"))
+        if name := text_of(function.get("name")):
+            call_id = text_of(table(entry).get("id")) or f"call_{place}"
+            calls.append(ToolCall(call_id, name, _arguments(function.get("arguments"))))
+    return tuple(calls)
+
+
+def _messages_calls(blocks: Iterable[Json]) -> tuple[ToolCall, ...]:
+    """The calls among the blocks of a message of Anthropic's."""
+    used = [block for block in blocks if block.get("type") == "tool_use" and text_of(block.get("name"))]
+    return tuple(
+        ToolCall(text_of(block.get("id")) or f"call_{place}", text_of(block["name"]), _arguments(block.get("input")))
+        for place, block in enumerate(used[:_MOST_CALLS])
+    )
+
+
+def _arguments(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else text_of(value) or "{}"
 
 
 def _tokens(choice: Json) -> tuple[AnswerToken, ...]:

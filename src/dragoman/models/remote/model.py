@@ -32,8 +32,10 @@ from dragoman.models.remote.prices import list_prices
 from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
 from dragoman.models.remote.refusals import Refusal
 from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
+from dragoman.models.remote.tool_requests import refused_field, tool_fields
 from dragoman.models.spending import Budget, Spending
 from dragoman.models.thoughts import VisibleText, until_stop, without_thoughts
+from dragoman.models.tool_calls import ToolPrompt, ToolReply
 from dragoman.prompts import neutral
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,7 @@ class _Ask:
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
     stream: bool = False
+    tools: ToolPrompt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ class RemoteModel:
         self._thinking_tokens = thinking_tokens
         self._extra = dict(extra or {})
         self._warned = False
+        self._takes_tools = True
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
@@ -171,6 +175,11 @@ class RemoteModel:
     def takes_sampling(self) -> bool:
         """Whether the endpoint takes a temperature, as far as is known; not all of those take a seed."""
         return self.knowledge.known.temperature
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the endpoint takes tools of a calling program; false once it has refused some."""
+        return self._takes_tools
 
     @property
     def choice_method(self) -> Method:
@@ -215,6 +224,19 @@ class RemoteModel:
         if len(options) == 1:
             return [{options[0]: 1.0} for _ in prompts]
         return self._each(prompts, lambda prompt: self._choice(prompt, options))
+
+    def call_tools(self, prompt: ToolPrompt, *, max_tokens: int) -> ToolReply:
+        """Calls of the prompt's tools, or a text; an EndpointError with the field `refuses` if they are refused."""
+        said = Prompt(tuple(Message("user", message.content) for message in prompt.messages), sampling=prompt.sampling)
+        ask = replace(self._ask(said, max_tokens, ()), logprobs=False, tools=prompt)
+        try:
+            reply = self._reply(ask)
+        except EndpointError as error:
+            if name := refused_field(error.fields.get("refusal")):
+                self._takes_tools = self._takes_tools and name != "tools"
+                error.fields["refuses"] = name
+            raise
+        return ToolReply(draft_of(reply.text, (), reply.usage, reply.notes), reply.delta.calls)
 
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         names = choosing.names_of(options)
@@ -333,7 +355,7 @@ class RemoteModel:
 
     def _require_text(self, text: str, delta: Delta, thoughts: int, profile: Profile) -> None:
         """Raise an error where a reply holds no text for a reason that has a remedy."""
-        if text.strip():
+        if text.strip() or delta.calls:
             return
         spent = delta.usage or Usage()
         unseen = delta.was_cut and not delta.text and spent.completion_tokens  # thoughts that the endpoint hides
@@ -361,7 +383,7 @@ class RemoteModel:
         """The body of a request, and what was cut from its prompt."""
         thinks = profile.thinks or self._reasoning not in ("off", "default")
         limit = ask.limit + (self._thinking_tokens if thinks else 0)
-        messages, notes = self._fitting(profile, ask.prompt, limit)
+        messages, notes = ((), {}) if ask.tools else self._fitting(profile, ask.prompt, limit)
         body = body_of(
             profile,
             messages,
@@ -378,7 +400,7 @@ class RemoteModel:
             stream=ask.stream,
             extra=self._extra,
         )
-        return body, notes
+        return body | (tool_fields(profile, ask.tools) if ask.tools else {}), notes
 
     def _fitting(
         self, profile: Profile, prompt: Prompt, limit: int

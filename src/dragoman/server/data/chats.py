@@ -20,6 +20,7 @@ from dragoman.server.data.user_data import check_dialogue, dialogue, forget_dial
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
+from dragoman.text.form import SOCIAL, act_and_core
 
 Origin: TypeAlias = Literal["page", "api", "mcp", "terminal"]
 KEY = "chats"
@@ -31,6 +32,7 @@ LONGEST_TITLE = 120
 _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
 _PAGE_UNIQUE = 6
 _AROUND = 48
+_HEADINGS, _LONGEST_GREETING = 5, 60
 _CHANGING = Lock()
 """Settings are read, changed and written back: one change at a time."""
 
@@ -139,7 +141,7 @@ def _row(
 ) -> ChatRow | None:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
     own_title = titles[chosen.title].text if chosen.title is not None and chosen.title < len(titles) else ""
-    first = next((turn.text for turn in turns if turn.speaker == "user" and turn.text), "")
+    first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
     own_title = "" if own_title == WITHHELD else own_title
     is_blank = not own_title and first in ("", WITHHELD)
     title = own_title or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
@@ -151,6 +153,14 @@ def _row(
             return None
         snippet = "" if text is title else _around(text, words[0])
     return ChatRow(name, title, origin_of(name), began(name), chosen.pinned, bool(own_title), is_blank, snippet)
+
+
+def _heading(texts: Sequence[str]) -> str:
+    """The first message that says what a chat is about: greetings and thanks do not."""
+    for text in texts[:_HEADINGS]:
+        if text != WITHHELD and (len(text) > _LONGEST_GREETING or act_and_core(text)[0] not in SOCIAL):
+            return text
+    return texts[0] if texts else ""
 
 
 def _around(text: str, word: str) -> str:

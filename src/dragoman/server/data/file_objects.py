@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from dragoman.core.errors import AccessError, InputError
 from dragoman.core.values import Source
@@ -19,6 +19,9 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
 from dragoman.sources.upload_folders import FOLDER
+
+if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
 
 _FILE, _STORE, _BATCH = "file-", "vs_", "vsfb_"
 _SEARCH_PAGE = "vector_store.search_results.page"
@@ -206,11 +209,29 @@ def batch_of(id: str) -> View:
     return batch(agent, source, *(int(number) for number in numbers))
 
 
+def citation(agent: str, source: str, origin: str) -> View:
+    """The file behind a passage of a source."""
+    name = origin.removeprefix(f"{FOLDER}/")
+    return {"file_id": file_id(agent, source, name), "filename": name}
+
+
+def document_sources(assistant: Assistant) -> frozenset[str]:
+    """The names of the sources that hold documents; facts about the user have an API of their own."""
+    return frozenset(source.name for source in assistant.sources if source.about != "user")
+
+
+def sources_of(seat: Seat, stores: Sequence[str]) -> list[str]:
+    """The sources of some vector stores of the agent, and those that hold no documents: facts about the user."""
+    named = [parse_store_id(store) for store in stores]
+    if any(agent != seat.agent for agent, _ in named):
+        raise absent("vector store of this agent")
+    chosen = {_document_source(seat, source, "vector store").name for _, source in named}
+    return [one.name for one in seat.assistant.sources if one.name in chosen or one.about == "user"]
+
+
 def _result(seat: Seat, source: Source, row: View) -> View:
-    name = str(row["origin"])
     return {
-        "file_id": file_id(seat.agent, source.name, name.removeprefix(f"{FOLDER}/")),
-        "filename": name.removeprefix(f"{FOLDER}/"),
+        **citation(seat.agent, source.name, str(row["origin"])),
         "score": row["relevance"],
         "attributes": {"passage": row["id"][:512], "title": row["title"][:512], "source": source.name},
         "content": [{"type": "text", "text": row["text"]}],
@@ -258,8 +279,8 @@ def _counts(completed: int, failed: int) -> View:
 
 
 def _documents(seat: Seat) -> Iterator[Source]:
-    """The sources that hold documents; facts about the user have an API of their own."""
-    return (source for source in seat.assistant.sources if source.about != "user")
+    names = document_sources(seat.assistant)
+    return (source for source in seat.assistant.sources if source.name in names)
 
 
 def _document_source(seat: Seat, name: str, what: str) -> Source:

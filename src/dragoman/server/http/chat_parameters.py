@@ -22,11 +22,16 @@ class Parameter(NamedTuple):
 
 _SAMPLED = "Where a model writes the reply and its endpoint takes it; else under `dragoman.ignored`."
 _UNSAMPLED = "A model gets `temperature` and `seed` alone."
-_TOOLS = "An agent answers from its own sources; a tool of an MCP server can be one, declared in agent.toml."
+_TOOLS = (
+    "Lent to the model that writes the replies, where there is one that calls tools; else refused, with the reason."
+)
+_FUNCTIONS = "Use `tools`."
 
 CHAT_PARAMETERS: dict[str, Parameter] = {
     "model": Parameter("honoured", "The name of an agent."),
-    "messages": Parameter("honoured", "Text only. Pictures, audio, files, tool calls and tool results are refused."),
+    "messages": Parameter(
+        "honoured", "Text, and tool calls with their results. Pictures, audio and files are refused."
+    ),
     "stream": Parameter("honoured", "A chunk with the role comes first, then text as it is checked."),
     "stream_options": Parameter("honoured", "`include_usage`."),
     "n": Parameter("honoured", "Only 1; more is refused."),
@@ -42,10 +47,11 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
         "honoured",
         "Ours: `dialogue` names the chat to continue; `retrieve`, `memory`, `sources`, `keep`, `model` control it.",
     ),
-    "tools": Parameter("refused", _TOOLS),
-    "functions": Parameter("refused", _TOOLS),
-    "tool_choice": Parameter("refused", "Unless `none` or `auto`."),
-    "function_call": Parameter("refused", "Unless `none` or `auto`."),
+    "tools": Parameter("honoured", _TOOLS),
+    "tool_choice": Parameter("honoured", "`none`, `auto`, `required` or a function of `tools`."),
+    "parallel_tool_calls": Parameter("honoured", "Passed on to the model with `tools`."),
+    "functions": Parameter("refused", _FUNCTIONS),
+    "function_call": Parameter("refused", "Unless `none` or `auto`. Use `tool_choice`."),
     "logprobs": Parameter("refused", "Replies are checked texts, not samples; `dragoman.confidence` is a probability."),
     "top_logprobs": Parameter("refused", "See `logprobs`."),
     "logit_bias": Parameter("refused", "Tokens are not sampled."),
@@ -57,7 +63,6 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "presence_penalty": Parameter("no meaning", _UNSAMPLED),
     "reasoning_effort": Parameter("no meaning", "The agent's configuration decides how much is checked."),
     "verbosity": Parameter("no meaning", "A system message may ask for short replies."),
-    "parallel_tool_calls": Parameter("no meaning", "There are no tool calls."),
     "prediction": Parameter("no meaning", "It could only make a reply quicker."),
     "store": Parameter("honoured", "`false` keeps nothing of the turn, as `keep` of `dragoman` does."),
     "service_tier": Parameter("no meaning", "There is one."),
@@ -72,15 +77,13 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
 _SAMPLING = ("temperature", "seed")
 _UNUSED = ("top_p", "frequency_penalty", "presence_penalty")
 _UNTOLD = frozenset(
-    {"store", "service_tier", "safety_identifier", "parallel_tool_calls"}
+    {"store", "service_tier", "safety_identifier", "keep_alive"}
     | {"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"}
 )
 """Parameters whose absence changes nothing in a reply."""
 _UNCHOSEN: tuple[object, ...] = (None, "none", "auto")
 _REFUSED: Mapping[str, Callable[[Any], bool]] = {
-    "tools": bool,
     "functions": bool,
-    "tool_choice": lambda value: value not in _UNCHOSEN,
     "function_call": lambda value: value not in _UNCHOSEN,
     "logprobs": bool,
     "top_logprobs": bool,
@@ -125,12 +128,10 @@ def check_parameters(request: ChatRequest) -> None:
 
 def _check_message(place: int, message: ChatMessage) -> None:
     where = f"messages.{place}"
-    if message.role in ("tool", "function"):
-        raise refused(f"{where}.role", _TOOLS)
-    extra = message.model_extra or {}
-    for name in ("tool_calls", "function_call"):
-        if extra.get(name):
-            raise refused(f"{where}.{name}", _TOOLS)
+    if message.role == "function":
+        raise refused(f"{where}.role", "Results of tools have the role `tool`.")
+    if (message.model_extra or {}).get("function_call"):
+        raise refused(f"{where}.function_call", "Use `tool_calls`.")
 
 
 def ignored(request: ChatRequest, *, samples: bool = False) -> list[str]:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.core.control import TurnControl
+
+Retrieve: TypeAlias = Annotated[
+    Literal["auto", "always", "never"], Field(description="Whether to search; `auto` asks the agent's gate.")
+]
+MemoryUse: TypeAlias = Annotated[
+    Literal["on", "read", "off"],
+    Field(description="`on` reads and writes facts about the user, `read` only reads them, `off` does neither."),
+]
+Keep: TypeAlias = Annotated[bool, Field(description="False: a private turn, of which nothing is stored.")]
+Sources: TypeAlias = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
+    Field(max_length=200, description="Names of the sources that may be searched, with those that they need."),
+]
+ModelName: TypeAlias = Annotated[
+    str, Field(max_length=200, description="A language model that the server allows, instead of the agent's.")
+]
 
 
 class ControlFields(BaseModel):
@@ -14,22 +30,11 @@ class ControlFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    retrieve: Annotated[
-        Literal["auto", "always", "never"], Field(description="Whether to search; `auto` asks the agent's gate.")
-    ] = "auto"
-    memory: Annotated[
-        Literal["on", "read", "off"],
-        Field(description="`on` reads and writes facts about the user, `read` only reads them, `off` does neither."),
-    ] = "on"
-    keep: Annotated[bool, Field(description="False: a private turn, of which nothing is stored.")] = True
-    sources: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
-        Field(max_length=200, description="Names of the sources that may be searched, with those that they need."),
-    ] = None
-
-    model: Annotated[
-        str, Field(max_length=200, description="A language model that the server allows, instead of the agent's.")
-    ] = ""
+    retrieve: Retrieve = "auto"
+    memory: MemoryUse = "on"
+    keep: Keep = True
+    sources: Sources = None
+    model: ModelName = ""
 
     @property
     def control(self) -> TurnControl:

@@ -17,6 +17,7 @@ from dragoman.core.values import Draft, Turn, Usage
 from dragoman.server.access.caller import Caller
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http import views
+from dragoman.server.http.caller_tools import call_views, caller_tools
 from dragoman.server.http.chat_parameters import check_parameters, ignored, refused
 from dragoman.server.http.problems import problem_of
 from dragoman.server.http.reply_limits import ReplyLimits, count_tokens
@@ -38,10 +39,11 @@ _NOBODY = ChatMessage(role="system")
 
 @dataclass(frozen=True, slots=True)
 class ReaderTraits:
-    """Whether an agent's reader obeys system messages, and `temperature` and `seed`."""
+    """Whether an agent's reader obeys system messages, and `temperature` and `seed`; why it cannot use tools."""
 
     follows_instructions: bool = False
     takes_sampling: bool = False
+    why_no_tools: str = ""
 
 
 NO_TRAITS = ReaderTraits()
@@ -89,17 +91,18 @@ class ChatTurn:
         self._ends: DialogueMatch | None = None
         self._once = once
         self._whose = (request.model, caller.tenant, caller.user)
-        *earlier, last = [message for message in request.messages if message.role in ("user", "assistant")] or [_NOBODY]
+        named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
+        self._is_named = named is not None
+        tools = caller_tools(request, _text, why_not=reader.why_no_tools, is_whole=not self._is_named)
+        *earlier, last = [message for message in request.messages if _is_turn(message)] or [_NOBODY]
         if last.role != "user":
             raise InputError("The last message must be from the user.", remedy="End `messages` with role 'user'.")
         self._before = tuple(Turn("user" if each.role == "user" else "agent", _text(each)) for each in earlier)
         self._text = _text(last)
         self.model = request.model
-        named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
         control = request.dragoman.control if request.dragoman else DEFAULT_CONTROL
         if (request.model_extra or {}).get("store") is False:
             control = replace(control, keep=False)
-        self._is_named = named is not None
         self._claimed: str | None = None
         if named is not None:
             check_dialogue(named)
@@ -115,6 +118,7 @@ class ChatTurn:
             control=control,
             model=request.dragoman.model if request.dragoman else "",
             sampling=self._sampling,
+            tools=tools,
         )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
         self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)
@@ -142,7 +146,9 @@ class ChatTurn:
 
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
-        if not self._is_named and self._ends is not None and not done.replayed and self.ask.control.keep:
+        if done.calls:
+            self.restore()  # the question comes again, with the results
+        elif not self._is_named and self._ends is not None and not done.replayed and self.ask.control.keep:
             turns = (*self._before, Turn("user", self._text), Turn("agent", self.delivered(done)))
             self._ends.note(self._whose, turns, done.dialogue)
             self._claimed = None
@@ -164,7 +170,7 @@ class ChatTurn:
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": text, "refusal": refusal},
+                    "message": {"role": "assistant", "content": text, "refusal": refusal, **_called(done)},
                     "logprobs": None,
                     "finish_reason": self.finish(done),
                 }
@@ -206,7 +212,10 @@ class ChatTurn:
 
     def _rest(self, done: TurnDone) -> Iterator[bytes]:
         """What was held back: the end of a limited text, or the whole of a structured reply."""
-        if refusal := self.content(done)[1]:
+        if done.calls:
+            calls = [{"index": index, **call} for index, call in enumerate(call_views(done.calls))]
+            yield self._chunk({"tool_calls": calls}, finish=None)
+        elif refusal := self.content(done)[1]:
             yield self._chunk({"refusal": refusal}, finish=None)
         elif piece := self.close(done):
             yield self._piece(piece)
@@ -219,6 +228,8 @@ class ChatTurn:
 
     def close(self, done: TurnDone) -> str:
         """The text that was held back until the end."""
+        if done.calls:
+            return ""
         if self._schema is not None:
             return self.content(done)[0] or ""
         return self._limits.close() if self._limits.is_set else ""
@@ -228,7 +239,9 @@ class ChatTurn:
         return {**self._first_half(TurnPreface.of(done.reply), done.dialogue), **self._second_half(done)}
 
     def content(self, done: TurnDone) -> tuple[str | None, str | None]:
-        """The text of the reply, or the reason why its schema cannot be filled."""
+        """The text of the reply, or the reason why its schema cannot be filled; neither where it calls tools."""
+        if done.calls:
+            return None, None
         if self._schema is not None:
             try:
                 return fill(self._schema, done.reply), None
@@ -243,7 +256,9 @@ class ChatTurn:
         return text or refusal or ""
 
     def finish(self, done: TurnDone) -> str:
-        """Why the reply ends: `stop`, or `length` where it was cut."""
+        """Why the reply ends: `stop`, `length` where it was cut, or `tool_calls`."""
+        if done.calls:
+            return "tool_calls"
         if self._schema is None and self._limits.is_set:
             limits = self._new_limits()
             limits.cut(done.reply.text)
@@ -284,6 +299,15 @@ class ChatTurn:
 
     def _line(self, members: View) -> bytes:
         return b"data: " + self._head + b"," + dumps(members)[1:] + b"\n\n"
+
+
+def _is_turn(message: ChatMessage) -> bool:
+    """Whether a message is a turn of the dialogue; calls of tools and their results are not."""
+    return message.role == "user" or (message.role == "assistant" and not message.tool_calls)
+
+
+def _called(done: TurnDone) -> View:
+    return {"tool_calls": call_views(done.calls)} if done.calls else {}
 
 
 def _text(message: ChatMessage) -> str:

@@ -112,7 +112,7 @@ class Extension(BaseModel):
     ignored: list[str] | None = None
     instructions: Literal["used", "unused"] | None = None
     sampling: Literal["used", "unused"] | None = None
-    turn: int
+    turn: int | None
     confidence: float
     method: str
     quoted: list[str]
@@ -141,13 +141,14 @@ class ChatChoiceMessage(BaseModel):
     role: Literal["assistant"]
     content: str | None
     refusal: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
 
 
 class ChatChoice(BaseModel):
     index: int
     message: ChatChoiceMessage
     logprobs: None
-    finish_reason: Literal["stop", "length"]
+    finish_reason: Literal["stop", "length", "tool_calls"]
 
 
 class ChatCompletion(BaseModel):

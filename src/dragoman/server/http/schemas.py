@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.core.values import Sampling
 from dragoman.server.http.control_schemas import ControlFields
+from dragoman.server.http.tool_schemas import CallId, ChatTool, ChatToolCall, ToolChoiceField
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Said: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -40,6 +41,8 @@ class ChatMessage(Lenient):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[ContentPart] | None = None
+    tool_calls: Annotated[list[ChatToolCall], Field(max_length=128)] | None = None
+    tool_call_id: CallId | None = None
 
 
 class StreamOptions(Lenient):
@@ -92,6 +95,9 @@ class ChatRequest(Lenient):
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    tools: list[ChatTool] | None = None
+    tool_choice: ToolChoiceField | None = None
+    parallel_tool_calls: bool | None = None
     dragoman: ChatExtension | None = None
 
     @property
@@ -112,11 +118,9 @@ class ChatRequest(Lenient):
 
 
 class InputItem(Lenient):
-    """One item of the input of a response: a message."""
+    """One item of the input of a response: a message, a call of a function, or its result."""
 
     type: str = "message"
-    role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[ContentPart] = ""
 
 
 class TextConfig(Lenient):

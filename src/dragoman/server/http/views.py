@@ -170,7 +170,7 @@ def after(done: TurnDone) -> View:
     rounds = [item.value for item in done.reply.trace if isinstance(item.value, Refinement)]
     last = rounds[-1].draft if rounds else drafts[-1] if drafts else Draft("")
     return {
-        "turn": done.turn,
+        "turn": None if done.calls else done.turn,
         "confidence": done.reply.confidence,
         "method": last.method,
         "quoted": list(last.quoted),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 from mcp.server.mcpserver import Context
+from mcp.types import ResourceLink
 
 from dragoman.core.errors import AbsentError
 from dragoman.server.data import source_search, user_data
@@ -48,6 +50,13 @@ def add_resources(server: MCPServer[Any], service: Service, who: Who) -> None:
         with resource_errors():
             caller, agent = await who(context)
             return dumps(await service.do(caller, agent, _passage, id)).decode()
+
+
+def passage_link(passage: View) -> ResourceLink:
+    """A link to a passage, which clients open as a resource."""
+    title = passage["title"] or passage["origin"] or passage["source"]
+    uri = f"dragoman://passages/{quote(passage['id'], safe='')}"
+    return ResourceLink(type="resource_link", name=passage["id"], title=title, uri=uri, mime_type=_JSON)
 
 
 def _passage(seat: Seat, id: str) -> View:

@@ -105,6 +105,10 @@ def add_page(app: FastAPI) -> None:
     def manifest() -> Response:
         return Response(_manifest(), media_type="application/manifest+json")
 
+    @app.head("/", include_in_schema=False)
+    def here() -> Response:
+        return Response()  # Ollama's own program asks so whether a server is there
+
     @app.get("/", include_in_schema=False)
     @app.get(PATH, include_in_schema=False)
     def to_page() -> Response:

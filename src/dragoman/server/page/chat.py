@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
-from nicegui import background_tasks
+from nicegui import background_tasks, ui
 
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
@@ -16,6 +16,7 @@ from dragoman.core.values import Plan
 from dragoman.server.data import chats, user_data
 from dragoman.server.http.views import View
 from dragoman.server.page.composer import Composer, parse_search
+from dragoman.server.page.earlier_turns import EarlierTurns
 from dragoman.server.page.elements import (
     Phrases,
     el,
@@ -62,6 +63,7 @@ class ChatPanel:
         self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
         self._questions: list[Question] = []
+        self._earlier = EarlierTurns(words, self._draw_earlier)
         self.controls = TurnControls(
             words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
         )
@@ -78,6 +80,7 @@ class ChatPanel:
         words = self._words
         with el("div", classes="scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"):
             self._log = el("div", classes="log")
+        self._into: ui.element = self._log
         self.composer.build()
 
     @property
@@ -108,14 +111,8 @@ class ChatPanel:
         self._clear()
         self.page_session.dialogue = dialogue
         self._start(control, model)
-        last: ReplyCard | None = None
-        for place, stored in enumerate(turns):
-            text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
-            if stored.turn.speaker == "user":
-                self._ask(text, None if stored.is_withheld else place)
-                self._last = stored.turn.text
-            else:
-                last = self._stored(stored, text, place)
+        start = self._earlier.begin(turns, self._log)
+        last = self._draw_turns(turns[start:], start)
         self._length = len(turns)
         if live is not None:
             self._ask(live.question, None)
@@ -125,6 +122,26 @@ class ChatPanel:
         self._choose(last)
         self.composer.show(dialogue, busy=live is not None, last=self._last)
         return True
+
+    def _draw_turns(self, turns: Sequence[PageTurn], start: int) -> ReplyCard | None:
+        """Show stored turns, the first of which has the place `start`; returns the last reply."""
+        last: ReplyCard | None = None
+        for place, stored in enumerate(turns, start=start):
+            text = self._words["chat.forgotten"] if stored.is_withheld else stored.turn.text
+            if stored.turn.speaker == "user":
+                self._ask(text, None if stored.is_withheld else place)
+                self._last = stored.turn.text
+            else:
+                last = self._stored(stored, text, place)
+        return last
+
+    def _draw_earlier(self, turns: Sequence[PageTurn], start: int, into: ui.element) -> None:
+        """Show stored turns before those that are shown already."""
+        questions, cards, last, asking = self._questions, self._cards, self._last, self._asking
+        self._questions, self._cards, self._into = [], [], into
+        self._draw_turns(turns, start)
+        self._questions, self._cards = self._questions + questions, self._cards + cards
+        self._last, self._asking, self._into = last, asking, self._log
 
     def show_missing(self) -> None:
         """Say that the address names no chat of this user."""
@@ -346,7 +363,7 @@ class ChatPanel:
         self._asking = text
         question = Question(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
         self._questions.append(question)
-        with self._log:
+        with self._into:
             question.build()
         if place is not None:
             question.make_editable(place)
@@ -393,7 +410,7 @@ class ChatPanel:
         answer.search = partial(self.search_after_all, answer)
         answer.no_search = partial(self.search_not_needed, answer)
         self._cards.append(answer)
-        with self._log:
+        with self._into:
             answer.build(partial(self._pick, answer))
         return answer
 

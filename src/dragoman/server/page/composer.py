@@ -57,6 +57,8 @@ class Composer:
             el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
             with el("div", classes="field"):
                 self._controls.build_menu()
+                with _plain_button(words["chat.attach"], "attach"):
+                    ui.icon("attach_file").props("aria-hidden=true")
                 area = el(
                     "textarea", "", "write", rows="1", placeholder=words["chat.hint"], aria_label=words["chat.field"]
                 )

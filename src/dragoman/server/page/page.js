@@ -176,6 +176,7 @@
     else if (button.matches(".copy-reply")) copy(button.dataset.copy || "", button);
     else if (button.matches(".btn.send")) isBusy() && !field().value.trim() ? tell("halt", "") : send();
     else if (button.matches(".btn.halt")) tell("halt", "");
+    else if (button.matches(".btn.attach")) pick();
     else if (button.matches(".cite")) {
       event.stopPropagation();
       button.closest(".turn")?.dispatchEvent(new CustomEvent("cite", { detail: Number(button.dataset.cite) }));
@@ -221,11 +222,24 @@
     const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
     return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
   };
-  /* Open the documents and hand the files to the place where they are added. */
+  /* Choose files, or a folder. */
+  const pick = (folder = false) => {
+    const input = Object.assign(document.createElement("input"), { type: "file", multiple: true, webkitdirectory: folder });
+    input.addEventListener("change", () => { if (input.files.length) add([...input.files]); });
+    input.click();
+  };
+  /* Open the documents and hand the files to the place where they are added: a few at once, since the uploader draws
+     all that it has with each piece that it sends. */
+  const unsent = [];
   const add = async (files) => {
     query(".tab.sources")?.click();
     for (let tries = 0; tries < 50 && !query(".drop"); tries++) await new Promise((done) => setTimeout(done, 100));
-    query(".drop")?.dispatchEvent(new CustomEvent("files", { detail: files }));
+    const isIdle = !unsent.length;
+    unsent.push(...files);
+    if (isIdle) feed();
+  };
+  const feed = () => {
+    if (unsent.length) query(".drop")?.dispatchEvent(new CustomEvent("files", { detail: unsent.splice(0, 20) }));
   };
 
   window.dragoman = {
@@ -256,6 +270,9 @@
     },
     put,
     gather,
+    add,
+    pick,
+    feed,
     clear() { for (const kind of ["draft", "queue", "sending"]) sessionStorage.removeItem(`dragoman.${kind}`); },
   };
 })();

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
+from time import perf_counter
 
 from nicegui import events, ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -42,6 +43,11 @@ from dragoman.sources.upload_folders import FOLDER
 _FOUND = 5
 _PREVIEWED = 30
 _MOST_LINES = 500
+_MOST_READING = 10
+_LULL, _OFTEN = 0.5, 0.3
+"""Seconds without another file after which an upload is over, and between two pictures of its progress."""
+_MOST_FILES = 100
+"""Files that are listed at first: every line makes the page slower."""
 _WEAK = 0.1
 """Below this relevance, what is nearest is far."""
 # NiceGUI keeps of a file's name what follows the last slash; this one it lets pass, and no keyboard types it.
@@ -58,21 +64,21 @@ _FILTER = f"""(files) => files.filter((file) => {{
     }}
     return isRead;
 }})"""
-_PICK = """() => {
-    const input = document.querySelector(".drop input[type=file]");
-    if (!input) return;
-    input.webkitdirectory = %s;
-    input.click();
-}"""
+_PICK = "() => dragoman.pick(%s)"
 # What is dropped may be a folder: `page.js` gathers its files, each with its path, for the uploader.
 _DROP = """(event) => {
     event.preventDefault();
     event.stopPropagation();
     event.currentTarget.classList.remove("over");
-    dragoman.gather(event.dataTransfer).then((files) => getElement(%d).$refs.qRef.addFiles(files));
+    dragoman.gather(event.dataTransfer).then(dragoman.add);
 }"""
-# Files that were dropped elsewhere on the page, or pasted into the chat.
-_FILES = "(event) => getElement(%d).$refs.qRef.addFiles(event.detail)"
+# Some files, however they were chosen. The next ones come when these are sent, or if none of these is.
+_FILES = """(event) => {
+    const uploader = getElement(%d).$refs.qRef;
+    uploader.addFiles(event.detail);
+    setTimeout(() => uploader.isUploading || dragoman.feed(), 200);
+}"""
+_SENT = "() => { getElement(%d).$refs.qRef.reset(); dragoman.feed(); }"
 # Files that the filter left out have a line already.
 _REFUSED = """(entries) => {
     const names = entries.filter((entry) => entry.failedPropValidation !== "filter").map((entry) => entry.file.name);
@@ -91,6 +97,7 @@ class SourcesPanel:
         self._page_session, self._words, self._changed = page_session, words, changed
         self._target = ""
         self._came, self._files, self._passages, self._pending = 0, 0, 0, 0
+        self._is_done, self._drawn = True, 0.0
         self._lines: dict[str, TextElement] = {}
         self._read: dict[str, str] = {}
 
@@ -183,9 +190,9 @@ class SourcesPanel:
                 self._upload.props[":filter"] = _FILTER
                 self._upload.on("rejected", self._refused, js_handler=_REFUSED)
                 # What was sent is in the list of files below; only what is still on its way stays here.
-                on(self._upload, "finish", self._upload.reset)
+                self._upload.on("finish", js_handler=_SENT % self._upload.id)
                 on(self._upload, "failed", lambda: notice(words["error"]))
-            drop.on("drop", js_handler=_DROP % self._upload.id)
+            drop.on("drop", js_handler=_DROP)
             drop.on("files", js_handler=_FILES % self._upload.id)
             on_detail(drop, "skipped", lambda event: self._line(str(event.args), words["file.skipped"], "failed"))
             drop.on("dragover", js_handler=_OVER)
@@ -208,9 +215,11 @@ class SourcesPanel:
         """Ingest one uploaded file."""
         words = self._words
         name = event.file.name.replace(_SLASH, "/")
-        if not self._pending:
+        if self._is_done:
+            self._is_done = False
             self._came, self._files, self._passages = 0, 0, 0
-        self._line(name, words["file.reading"])
+        if self._came < _MOST_READING:
+            self._line(name, words["file.reading"])
         self._came += 1
         self._pending += 1
         self._progress()
@@ -225,7 +234,12 @@ class SourcesPanel:
             self._line(name, words["file.failed"].format(reason=error_text(error)), "failed")
         self._pending -= 1
         self._progress()
+        came = self._came
         if not self._pending:
+            await asyncio.sleep(_LULL)  # more may be on their way
+        if not self._pending and came == self._came and not self._is_done:
+            self._is_done = True
+            self._progress()
             await self.refresh()
             self._where.set_value(self._target)
             await self._changed()
@@ -263,26 +277,31 @@ class SourcesPanel:
 
     def _progress(self) -> None:
         """Progress of ingestion as a bar and text; indeterminate before the first file is read."""
+        if not self._is_done and perf_counter() - self._drawn < _OFTEN:
+            return
+        self._drawn = perf_counter()
         done = self._came - self._pending
         self._bar.props["max"] = str(self._came)
         self._bar.props.pop("value", None)
         if done:
             self._bar.props["value"] = str(done)
-        self._bar.classes(add="on" if self._pending else "", remove="" if self._pending else "on")
-        key, files = ("sources.reading", done) if self._pending else ("sources.done", self._files)
+        self._bar.classes(add="" if self._is_done else "on", remove="on" if self._is_done else "")
+        key, files = ("sources.done", self._files) if self._is_done else ("sources.reading", done)
         counts = {"files": files, "all": self._came, "passages": f"{self._passages:,}"}
         self._state.set_text(self._words[key].format(**counts))
 
-    async def _refresh_files(self) -> None:
+    async def _refresh_files(self, *, whole: bool = False) -> None:
+        """List the files of the chosen source: the first ones, or the `whole` list."""
         if not self._target:
             return
         words = self._words
         files = await self._page_session.do(_files, self._target)
+        shown = files if whole else files[:_MOST_FILES]
         self._uploaded.clear()
         with self._uploaded:
             if not files:
                 el("p", words["file.none"], "muted")
-            for file in files:
+            for file in shown:
                 name = str(file["name"])
                 with el("div", classes="row file read" if name in self._read else "row file"):
                     label = words["sources.preview"].format(name=name)
@@ -296,6 +315,9 @@ class SourcesPanel:
                         partial(self._remove, name),
                         "small",
                     )
+            if len(shown) < len(files):
+                label = words["file.all"].format(count=len(files))
+                button(label, partial(self._refresh_files, whole=True), "outline")
 
     async def _preview(self, name: str) -> None:
         """Show the passages of a file, as the agent reads them."""

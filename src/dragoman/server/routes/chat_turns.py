@@ -14,6 +14,7 @@ from dragoman.server.http.streams import EVENTS, LINES, EventStream, whole
 from dragoman.server.http.views import View
 from dragoman.server.routes.common import ONCE, answer, responds_with
 from dragoman.server.turns.events import Event, TurnDone
+from dragoman.server.turns.tool_reader import why_no_tools
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -62,11 +63,16 @@ _STREAMED: dict[str, dict[str, Any]] = {
 }
 
 
-def reader_traits(service: Service, agent: str) -> ReaderTraits:
-    """What the reader of an agent obeys."""
-    reader = service.hosted(agent).assistant.agent.reader
+def reader_traits(service: Service, request: ChatRequest) -> ReaderTraits:
+    """What the reader of an agent obeys, with the language model that the request chooses."""
+    hosted = service.hosted(request.model)
+    chosen = request.dragoman.model if request.dragoman else ""
+    assistant = hosted.models.get(chosen, hosted.assistant)
+    reader = assistant.agent.reader
     return ReaderTraits(
-        bool(getattr(reader, "follows_instructions", False)), bool(getattr(reader, "takes_sampling", False))
+        bool(getattr(reader, "follows_instructions", False)),
+        bool(getattr(reader, "takes_sampling", False)),
+        why_no_tools(assistant),
     )
 
 
@@ -92,15 +98,24 @@ class BegunChat:
         return answer(form.whole(done))
 
 
-async def begin_chat(service: Service, caller: Caller, request: ChatRequest, talk: ChatTurn) -> BegunChat:
-    """Find the dialogue of a turn and start it."""
+async def begin_chat(
+    service: Service,
+    caller: Caller,
+    request: ChatRequest,
+    talk: ChatTurn,
+    *,
+    asking: Callable[[TurnDone], None] | None = None,
+) -> BegunChat:
+    """Find the dialogue of a turn and start it; `asking` is called if it ends by asking for calls of tools."""
 
     def failed() -> None:
         service.later(talk.restore)
 
     def ended(done: TurnDone) -> None:
         talk.ended(done)
-        if (request.user or request.metadata) and not done.replayed and talk.ask.control.keep:
+        if done.calls and asking is not None and talk.ask.control.keep:
+            asking(done)
+        if (request.user or request.metadata) and not done.replayed and not done.calls and talk.ask.control.keep:
             seat = service.hosted(request.model).seat(caller)
             chats.keep_metadata(seat, done.dialogue, user=request.user or "", metadata=request.metadata or {})
 

@@ -16,6 +16,8 @@ from starlette.responses import Response
 
 from dragoman.core.errors import AccessError, InputError
 from dragoman.server.access.caller import Caller
+from dragoman.server.data import source_search
+from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.problems import REQUEST
 from dragoman.server.http.views import dumps
 from dragoman.server.service import Service
@@ -153,6 +155,17 @@ def admin_only(caller: Caller, what: str) -> None:
     """Raise an error unless the caller is an admin."""
     if not caller.admin:
         raise AccessError(f"{what} needs an admin key.", remedy="`dragoman keys create NAME --admin` makes one.")
+
+
+async def embedded(
+    service: Service, caller: Caller, agent: str, texts: list[str], dimensions: int | None
+) -> list[list[float]]:
+    """Texts as vectors of an agent's encoder; other `dimensions` than it has are refused. Counts as a turn."""
+    size = await service.do(caller, agent, source_search.dimensions)
+    if dimensions not in (None, size):
+        raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
+    await service.admit(caller)
+    return await service.do(caller, agent, source_search.embed, texts)
 
 
 def answer(value: object, status: int = 200) -> Response:

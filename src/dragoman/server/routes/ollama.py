@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman import __version__
+from dragoman.server.access.caller import Caller
 from dragoman.server.data import source_search
-from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request
+from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, reply_line
 from dragoman.server.http.ollama_schemas import (
     OllamaChatRequest,
+    OllamaEmbeddings,
+    OllamaEmbedRequest,
+    OllamaGenerated,
+    OllamaGenerateRequest,
     OllamaModel,
     OllamaModels,
     OllamaReply,
@@ -17,15 +25,19 @@ from dragoman.server.http.ollama_schemas import (
     OllamaVersion,
 )
 from dragoman.server.http.openai_chat import ChatTurn
+from dragoman.server.http.reply_limits import count_tokens
 from dragoman.server.http.streams import LINES
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
-from dragoman.server.routes.common import Swift, Who, answer, request_id, responds_with, service_of
+from dragoman.server.routes.common import Swift, Who, answer, embedded, request_id, responds_with, service_of
+from dragoman.server.turns.tool_reader import why_no_tools
 
 router = APIRouter(tags=["Ollama"])
 swift = APIRouter(tags=["Ollama"], route_class=Swift)
 _EPOCH = "1970-01-01T00:00:00Z"
+_NEVER = "9999-12-31T00:00:00Z"
 _DETAILS = {
+    "parent_model": "",
     "format": "agent",
     "family": "dragoman",
     "families": ["dragoman"],
@@ -41,17 +53,64 @@ _DETAILS = {
 )
 async def chat(body: OllamaChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message, as lines unless `stream` is false. The last line has the field `dragoman`."""
+    return await _respond(body, request, caller, is_empty=not body.messages)
+
+
+@swift.post(
+    "/api/generate",
+    operation_id="ollama_generate",
+    **route_options(OllamaGenerated, "The reply, whole or as lines", LINES),
+)
+async def generate(body: OllamaGenerateRequest, request: Request, caller: Who) -> Response:
+    """Answer one message in a chat of its own, as lines unless `stream` is false."""
+    return await _respond(body, request, caller, is_empty=not body.prompt)
+
+
+async def _respond(
+    body: OllamaChatRequest | OllamaGenerateRequest, request: Request, caller: Caller, *, is_empty: bool
+) -> Response:
     service = service_of(request)
+    if is_empty:  # Ollama's way to load a model, or with `keep_alive` 0 to unload it
+        service.hosted(agent_name(body.model))
+        leaves = (body.model_extra or {}).get("keep_alive") in (0, "0")
+        is_chat = isinstance(body, OllamaChatRequest)
+        loaded = reply_line(body.model, "", is_chat=is_chat, done=True)
+        return answer({**loaded, "done_reason": "unload" if leaves else "load"})
     asked = chat_request(body)
-    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked.model))
+    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked))
     begun = await begin_chat(service, caller, asked, talk)
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
+
+
+@router.post("/api/embed", operation_id="ollama_embed", **responds_with(OllamaEmbeddings))
+async def embed(body: OllamaEmbedRequest, request: Request, caller: Who) -> Response:
+    """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
+    began = time.perf_counter()
+    service = service_of(request)
+    texts = [body.input] if isinstance(body.input, str) else list(body.input)
+    vectors = await embedded(service, caller, agent_name(body.model), texts, body.dimensions)
+    return answer(
+        {
+            "model": body.model,
+            "embeddings": vectors,
+            "total_duration": int((time.perf_counter() - began) * 1e9),
+            "load_duration": 0,
+            "prompt_eval_count": sum(count_tokens(text) for text in texts),
+        }
+    )
 
 
 @router.get("/api/tags", operation_id="ollama_tags", **responds_with(OllamaModels))
 async def tags(request: Request, caller: Who) -> Response:
     """The agents, as Ollama's models."""
     return answer({"models": [_listed(name) for name in service_of(request).agents]})
+
+
+@router.get("/api/ps", operation_id="ollama_running", **responds_with(OllamaModels))
+async def running(request: Request, caller: Who) -> Response:
+    """The agents, all of which are loaded."""
+    rows = [_listed(name) for name in service_of(request).agents]
+    return answer({"models": [{**row, "size_vram": 0, "expires_at": _NEVER} for row in rows]})
 
 
 @router.post("/api/show", operation_id="ollama_show", **responds_with(OllamaModel))
@@ -72,7 +131,7 @@ async def show(body: OllamaShowRequest, request: Request, caller: Who) -> Respon
             "template": "",
             "details": _DETAILS,
             "model_info": info,
-            "capabilities": ["completion"],
+            "capabilities": ["completion"] if why_no_tools(service.hosted(name).assistant) else ["completion", "tools"],
             "modified_at": _EPOCH,
         }
     )
@@ -86,4 +145,6 @@ async def version(request: Request, caller: Who) -> Response:
 
 def _listed(name: str) -> View:
     full = f"{name}{LATEST}"
-    return {"name": full, "model": full, "modified_at": _EPOCH, "size": 0, "digest": "", "details": _DETAILS}
+    # Ollama's own client shows the first twelve characters, and fails where there are fewer.
+    digest = hashlib.sha256(full.encode()).hexdigest()
+    return {"name": full, "model": full, "modified_at": _EPOCH, "size": 0, "digest": digest, "details": _DETAILS}

@@ -10,13 +10,16 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from dragoman.core.errors import AbsentError
-from dragoman.server.data import source_search
-from dragoman.server.http.chat_parameters import refused
+from dragoman.server.access.caller import Caller
+from dragoman.server.data.file_objects import document_sources, sources_of
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.openai_responses import (
     ResponseTurn,
-    chat_request,
     check_input,
+    pending_response,
+    response_id,
+    response_input,
+    steps_of,
     turns_until,
 )
 from dragoman.server.http.reply_schemas import ChatCompletion, ResponseObject
@@ -25,8 +28,10 @@ from dragoman.server.http.schemas import ChatRequest, EmbeddingsRequest, Respons
 from dragoman.server.http.streams import EVENTS
 from dragoman.server.http.views import View
 from dragoman.server.routes.chat_turns import begin_chat, reader_traits, route_options
-from dragoman.server.routes.common import Swift, Who, answer, request_id, responds_with, service_of
+from dragoman.server.routes.common import Swift, Who, answer, embedded, request_id, responds_with, service_of
 from dragoman.server.service import Service
+from dragoman.server.turns.events import TurnDone
+from dragoman.server.turns.pending_responses import Owner, PendingResponse
 
 router = APIRouter(tags=["OpenAI"])
 swift = APIRouter(tags=["OpenAI"], route_class=Swift)
@@ -40,7 +45,7 @@ swift = APIRouter(tags=["OpenAI"], route_class=Swift)
 async def chat(body: ChatRequest, request: Request, caller: Who) -> Response:
     """Answer the last message. The field `dragoman` explains the reply; streams send it before and after the text."""
     service = service_of(request)
-    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body.model))
+    talk = ChatTurn(body, caller, request_id(request), reader=reader_traits(service, body))
     begun = await begin_chat(service, caller, body, talk)
     return await begun.respond(request, talk, stream=bool(body.stream))
 
@@ -54,22 +59,45 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     """Answer the input; `previous_response_id` continues a dialogue from that response on."""
     service = service_of(request)
     check_input(body)
-    dialogue, is_end = "", False
-    earlier: list[View] = []
-    if body.previous_response_id:
-        dialogue, earlier, is_end = await service.do(caller, body.model, turns_until, body.previous_response_id)
-    asked = chat_request(body, [] if is_end else earlier)
+    owner = (service.hosted(body.model).name, caller.tenant, caller.user)
+    before = await _before(service, caller, owner, body)
+    given = response_input(body, list(before.messages))
+    search = given.tools.search
+    sources = None if search is None else await service.do(caller, body.model, sources_of, search.stores)
+    asked = given.chat_request(sources)
+    traits = reader_traits(service, asked)
+    given.check_calls(traits.why_no_tools)
     talk = ChatTurn(
         asked,
         caller,
         request_id(request),
-        reader=reader_traits(service, body.model),
-        dialogue=dialogue if is_end else "",
-        continues=not body.previous_response_id,
+        reader=traits,
+        dialogue=before.dialogue,
+        continues=not body.previous_response_id or bool(before.messages and before.messages[-1].get("tool_calls")),
     )
-    begun = await begin_chat(service, caller, asked, talk)
-    response = ResponseTurn(body, talk, len(earlier) + 1 if is_end else talk.place)
+
+    def id_now() -> str:  # known once the turn has begun
+        return response_id(talk.ask.dialogue, before.place or talk.place, steps_of(asked))
+
+    def asking(done: TurnDone) -> None:
+        pending = pending_response(asked, done, before.dialogue, before.place)
+        service.pending_responses.put(owner, id_now(), pending)
+
+    begun = await begin_chat(service, caller, asked, talk, asking=asking)
+    documents = document_sources(service.hosted(body.model).assistant)
+    response = ResponseTurn(body, talk, id_now(), search=search, documents=documents)
     return await begun.respond(request, response, stream=bool(body.stream))
+
+
+async def _before(service: Service, caller: Caller, owner: Owner, body: ResponsesRequest) -> PendingResponse:
+    """What comes before the input: messages, or the dialogue that holds them and the place of the reply."""
+    if not body.previous_response_id:
+        return PendingResponse(())
+    pending = service.pending_responses.get(owner, body.previous_response_id)
+    if pending is not None:
+        return pending
+    dialogue, earlier, is_end = await service.do(caller, body.model, turns_until, body.previous_response_id)
+    return PendingResponse((), dialogue, len(earlier) + 1) if is_end else PendingResponse(tuple(earlier))
 
 
 @router.post("/v1/completions", operation_id="completions", response_class=Response)
@@ -101,11 +129,7 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
-    size = await service.do(caller, body.model, source_search.dimensions)
-    if body.dimensions not in (None, size):
-        raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
-    await service.admit(caller)
-    vectors = await service.do(caller, body.model, source_search.embed, texts)
+    vectors = await embedded(service, caller, body.model, texts, body.dimensions)
     words = sum(len(text.split()) for text in texts)
     rows = [
         {

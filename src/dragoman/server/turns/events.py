@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval
 from dragoman.core.values import NULL_PLAN, Draft, Evidence, Learned, Plan, Turn, Usage, Verdict
+from dragoman.models.tool_calls import ToolCall
 
 Kind: TypeAlias = Literal["memory", "gate", "plan", "evidence", "refined"]
 _KINDS: dict[str, Kind] = {
@@ -38,7 +39,8 @@ class Text:
 class TurnDone:
     """The stored reply: `turn` is its place in the dialogue, `seconds` the time since the turn was accepted.
 
-    `replayed` is true if the same request was answered before.
+    `replayed` is true if the same request was answered before. A turn with `calls` asks for them instead of answering:
+    nothing of it is stored, and it has no place.
     """
 
     reply: Reply
@@ -48,6 +50,7 @@ class TurnDone:
     usage: Usage
     seconds: float
     replayed: bool = False
+    calls: tuple[ToolCall, ...] = ()
 
 
 Event: TypeAlias = Decided | Text | TurnDone

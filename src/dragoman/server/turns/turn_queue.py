@@ -134,7 +134,7 @@ class RunningTurn:
     def put(self, event: Event) -> None:
         """Add an event from the worker thread; wakes the event loop once for several events."""
         self._events.append(event)
-        self.kept = self.kept or (isinstance(event, TurnDone) and not event.replayed)
+        self.kept = self.kept or (isinstance(event, TurnDone) and not event.replayed and not event.calls)
         if self._eager and not self._woken:
             self._woken = True
             self._turn_queue.loop.call_soon_threadsafe(self.wake)

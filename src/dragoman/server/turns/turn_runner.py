@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from dragoman.agent.assistant import UserTurn
+from dragoman.agent.assistant import Kept, UserTurn
 from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.errors import StoreError
-from dragoman.core.trace import Note, Reply
-from dragoman.core.values import Receipt, Sampling, Turn, Usage
+from dragoman.core.trace import Note, Reply, Trace
+from dragoman.core.values import Receipt, Sampling, Turn, Usage, Verdict
 from dragoman.models.metering import metered
+from dragoman.models.tool_calls import ToolCall
 from dragoman.server.access.quota import ChatUsage
 from dragoman.server.turns.events import Event, Text, Toll, TurnDone, again, decided, usage_of
+from dragoman.server.turns.tool_reader import CALLED, CallerTools, ToolCallsRequested, with_tools
 
 if TYPE_CHECKING:
+    from dragoman.agent.assistant import Assistant
     from dragoman.server.access.caller import Caller
     from dragoman.server.access.ledger import UsageLedger
     from dragoman.server.hosted_agent import Hosted
@@ -36,6 +39,7 @@ class CallerTurn:
     `instructions` and `sampling` concern the wording of the reply, where a model writes it.
     `control` says whether to search, how memory is used, and whether anything is kept; a private turn is not replayed.
     `model` is a language model that the server allows instead of the agent's.
+    `tools` are those of the calling program that the reading model may call.
     """
 
     text: str
@@ -47,6 +51,7 @@ class CallerTurn:
     sampling: Sampling | None = None
     control: TurnControl = DEFAULT_CONTROL
     model: str = ""
+    tools: CallerTools | None = None
 
     @property
     def bytes(self) -> int:
@@ -94,7 +99,7 @@ class TurnRunner:
                     return
                 scope, most = assistant.scope(caller.user), self._most_bytes
                 self._usage.check(assistant.store, scope, ask.bytes, most if is_counted else None)
-                for piece in assistant.exchange(user_turn):
+                for piece in _pieces(assistant, user_turn, ask.tools):
                     toll.take(piece)
                     if isinstance(piece, str):
                         yield Text(piece)
@@ -106,9 +111,12 @@ class TurnRunner:
                             yield event
                     else:
                         seconds, usage = perf_counter() - began, usage_of(piece.reply)
-                        done = TurnDone(piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds)
+                        calls = piece.calls if isinstance(piece, _Asking) else ()
+                        done = TurnDone(
+                            piece.reply, hosted.name, ask.dialogue, piece.place, usage, seconds, calls=calls
+                        )
                         self._spend(caller, usage)
-                        self._usage.add(scope, _trace_bytes(piece.reply) if ask.control.keep else 0)
+                        self._usage.add(scope, _trace_bytes(piece.reply) if ask.control.keep and not calls else 0)
                         if after is not None:
                             after(done)
                         yield done
@@ -134,6 +142,38 @@ class TurnRunner:
         """Count the tokens of a cancelled turn: its client may have read most of the reply."""
         if done is None and usage.calls:
             self._spend(caller, usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking(Kept):
+    """The end of a turn that asks for calls of tools; nothing of it is stored, and it has no place."""
+
+    calls: tuple[ToolCall, ...] = ()
+
+
+def _pieces(assistant: Assistant, turn: UserTurn, tools: CallerTools | None) -> Iterator[Note | str | Kept]:
+    """The pieces of a turn; with `tools` it may end by asking for calls."""
+    if tools is None:
+        yield from assistant.exchange(turn)
+        return
+    notes: list[Note] = []
+    began = perf_counter()
+    try:
+        for piece in with_tools(assistant, tools).exchange(turn):
+            if isinstance(piece, Note):
+                notes.append(piece)
+            yield piece
+    except ToolCallsRequested as requested:
+        yield _Asking(_asking(requested, notes, perf_counter() - began), -1, requested.calls)
+
+
+def _asking(requested: ToolCallsRequested, notes: Sequence[Note], seconds: float) -> Reply:
+    task, draft = requested.task, requested.draft
+    reading = max(seconds - sum(note.seconds for note in notes), 0.0)
+    trace = Trace((*notes, Note("reader", CALLED, reading, draft)))
+    verdicts = [note.value for note in notes if isinstance(note.value, Verdict)]
+    verdict = verdicts[-1] if verdicts else Verdict(False, 0.0)
+    return Reply("", verdict, task.plan, task.evidence, trace, draft.confidence)
 
 
 def _trace_bytes(reply: Reply) -> int:

@@ -1,0 +1,48 @@
+"""The beginning of a long chat, shown on demand: every element on the page makes each change of it slower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from dragoman.server.page.elements import Phrases, button, el
+from dragoman.server.page.session import PageTurn
+
+FIRST, MORE = 24, 40
+"""Turns that are shown at first, and with each click."""
+
+
+class EarlierTurns:
+    """Shows the last turns of a chat, and a button for those before them."""
+
+    def __init__(self, words: Phrases, draw: Callable[[Sequence[PageTurn], int, ui.element], None]) -> None:
+        """`draw` shows turns, the first of which has the given place, inside an element."""
+        self._words = words
+        self._draw = draw
+
+    def begin(self, turns: Sequence[PageTurn], log: ui.element) -> int:
+        """Take the turns of a chat; returns the place of the first one to show now."""
+        self._turns, self._log = turns, log
+        self._start = self._before(len(turns), FIRST)
+        if self._start:
+            with log:
+                self._button: TextElement = button(self._words["chat.earlier"], self._show, "btn outline earlier")
+        return self._start
+
+    def _before(self, end: int, count: int) -> int:
+        """A place some turns before `end` at which the user speaks, so that no reply stands without its question."""
+        start = max(0, end - count)
+        while start and self._turns[start].turn.speaker != "user":
+            start -= 1
+        return start
+
+    def _show(self) -> None:
+        end, self._start = self._start, self._before(self._start, MORE)
+        with self._log:
+            part = el("div", classes="log-part")
+        part.move(self._log, 1)  # below the button
+        self._draw(self._turns[self._start : end], self._start, part)
+        if not self._start:
+            self._button.delete()
