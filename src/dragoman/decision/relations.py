@@ -7,7 +7,6 @@ what follows from it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -18,6 +17,7 @@ from dragoman.decision.moments import Day, clocks, days, spread, weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import PEOPLE, plain, quantities
 from dragoman.decision.subjects import USER, People, people, singular
+from dragoman.text import lazy_re as re
 
 Scale: TypeAlias = Literal[
     "age", "length", "mass", "volume", "duration", "money", "count", "percent", "number", "date", "time", "weekday"
@@ -107,8 +107,8 @@ def values(text: str) -> tuple[Value, ...]:
         found.append((span.start, Value("weekday", 0, 0, text[span.start : span.end], weekdays=named)))
         taken.append((span.start, span.end))
     for day, span in days(text):
-        value = _day(day, text[span.start : span.end].strip(" ."))
-        found.append((span.start, _sided(value, text, span.start, span.end)))
+        named_day = _day(day, text[span.start : span.end].strip(" ."))
+        found.append((span.start, _sided(named_day, text, span.start, span.end)))
         taken.append((span.start, span.end))
     for clock, span in clocks(text):
         low, high = clock.minutes, clock.minutes
