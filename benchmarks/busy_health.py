@@ -6,8 +6,8 @@
 
 Where the kernel groups processes by session, a session counts by /proc/self/autogroup, which can be written to.
 The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts,
-a megabyte of history, and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits are due to the machine
-and to this client.
+a megabyte of history, and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits
+are due to the machine and to this client.
 """
 
 from __future__ import annotations
