@@ -6,8 +6,8 @@
 
 Where the kernel groups processes by session, a session counts by /proc/self/autogroup, which can be written to.
 The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts,
-and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits are due to the machine
-and to this client.
+a megabyte of history, and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits
+are due to the machine and to this client.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pathlib import Path
 
 import httpx
 
+AGENT_NAME = "busy"
 AGENT = """
 [[sources]]
 name = "MEMORY"
@@ -86,6 +87,13 @@ def talk(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
     for text in TURNS[number::3]:
         for said in (text, "What about it?"):  # the second leans on the history, which is long by then
             yield client.post("/v1/turns", json={"text": said, "dialogue": f"d{number}"})
+
+
+def repeat(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
+    """As much history as a client may send along with a turn."""
+    speakers = ("user", "assistant")
+    messages = [{"role": speakers[nth % 2], "content": f"{number} {nth} " + "I am. " * 5000} for nth in range(31)]
+    yield client.post("/v1/chat/completions", json={"model": AGENT_NAME, "messages": messages})
 
 
 def tell(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
@@ -169,7 +177,7 @@ def run(seconds: float, folder: Path) -> None:
                         except httpx.HTTPError:
                             return
 
-            for number, work in enumerate([*[talk] * 3, *[tell] * 3, *[uploading(files)] * 3]):
+            for number, work in enumerate([*[talk] * 3, *[tell] * 2, *[repeat] * 2, *[uploading(files)] * 2]):
                 threading.Thread(target=post, args=(work, number), daemon=True).start()
             busy, other = waits(client, ("/healthz", reference), seconds)
     for name, times in (("/healthz", busy), ("idle server", other)):
@@ -184,7 +192,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run(options.seconds, Path(folder))
+        place = Path(folder) / AGENT_NAME
+        place.mkdir()
+        run(options.seconds, place)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from dragoman.server.http.reply_limits import ReplyLimits, count_tokens
     [("", 0), ("A day ticket", 3), ("extraordinary", 3), ("6 francs.", 3), ("1234", 2), ("日票六法郎", 5), ("a_b", 3)],
 )
 def test_tokens_are_counted_by_letters_digits_and_characters(text, tokens):
-    assert count_tokens(text) == tokens
+    assert count_tokens([text]) == tokens
 
 
 @given(
@@ -28,6 +30,16 @@ def test_a_streamed_text_is_cut_as_a_whole_one(pieces, tokens, stop):
     whole = "".join(pieces)
     assert sent == ReplyLimits(max_tokens=tokens, stop=stop).cut(whole)
     assert whole.startswith(sent) and not any(text in sent for text in stop)
-    assert tokens is None or count_tokens(sent) <= tokens
+    assert tokens is None or count_tokens([sent]) <= tokens
     if tokens is None and not any(text in whole for text in stop):
         assert sent == whole
+
+
+@pytest.mark.trust
+def test_a_history_of_a_megabyte_is_counted_by_its_beginning():
+    """It is counted on the event loop: letter by letter it took a third of a second."""
+    messages = ["I like tea. " * 2500] * 35
+    began = time.perf_counter()
+    tokens = count_tokens(messages)
+    assert time.perf_counter() - began < 0.25
+    assert tokens == pytest.approx(35 * 2500 * 4, rel=0.01)

@@ -222,7 +222,7 @@ def test_a_value_outside_its_range_is_named(api, given):
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_ends_after_the_tokens_that_were_asked_for(api, server, name, stream):
     text, finish, dialogue = told(api, stream, **{name: 3})
-    assert (count_tokens(text), finish) == (3, "length")
+    assert (count_tokens([text]), finish) == (3, "length")
     turns = server.client().get(f"/v1/dialogues/{dialogue}").json()["turns"]
     assert "6 francs" in turns[1]["text"]  # the chat keeps the whole reply
 

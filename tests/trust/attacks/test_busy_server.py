@@ -136,7 +136,7 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
             assert time.monotonic() - began < 30.0, "another key is served meanwhile"
         assert len(answered) >= len(WORST) and set(answered) <= {200, 409, 429}, failed[:3]
         # An idle server's waits in the same minute are the machine's; a blocked event loop does not lengthen them.
-        assert worst < 0.1 + idle, (worst, idle)
+        assert worst < 0.1 + 2 * idle, (worst, idle)
         process.send_signal(signal.SIGTERM)
         stopped.set()
         assert process.wait(60) == 0

@@ -121,7 +121,7 @@ class ChatTurn:
             tools=tools,
         )
         self._usage = bool(request.stream_options and request.stream_options.include_usage)
-        self._prompt_tokens = sum(count_tokens(_text(message)) for message in request.messages)
+        self._prompt_tokens = count_tokens(_text(message) for message in request.messages)
         self._id = f"chatcmpl-{_unique()}"
         self._created = int(time.time())
         self._gathered = TurnPreface()
@@ -208,7 +208,7 @@ class ChatTurn:
         """Tokens of the reply: those that its models counted, or, where none was called, those of the texts."""
         if done.usage.calls:
             return views.usage(done.usage)
-        return views.usage(Usage(self._prompt_tokens, count_tokens(text)))
+        return views.usage(Usage(self._prompt_tokens, count_tokens([text])))
 
     def _rest(self, done: TurnDone) -> Iterator[bytes]:
         """What was held back: the end of a limited text, or the whole of a structured reply."""

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 _TOKEN = re.compile(r"(?<!\s)\s*+(?:[぀-ヿ㐀-鿿豈-﫿가-힣]|\d{1,3}|[^\W\d_぀-ヿ㐀-鿿豈-﫿가-힣]{1,6}|[^\w\s]|_)")
 """A token: a character of a script without spaces, up to three digits, up to six letters, or a punctuation mark."""
 
 
-def count_tokens(text: str) -> int:
-    """The number of tokens of a text by our own count: replies that no model wrote have no tokens of a model."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+_COUNTED = 20_000
+"""Characters that are counted one by one: a request may hold a megabyte, and is counted on the event loop."""
+
+
+def count_tokens(texts: Iterable[str]) -> int:
+    """The number of tokens of some texts by our own count: replies that no model wrote have no tokens of a model.
+
+    Of long texts the beginning is counted, and the rest taken to be like it.
+    """
+    tokens, counted, length = 0, 0, 0
+    for text in texts:
+        length += len(text)
+        part = text[: _COUNTED - counted]
+        tokens += sum(1 for _ in _TOKEN.finditer(part))
+        counted += len(part)
+    return tokens if counted == length else round(tokens * length / counted)
 
 
 class ReplyLimits:
