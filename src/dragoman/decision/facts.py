@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +13,7 @@ from dragoman.decision.moments import Clock, Day, clocks, days, relative, spread
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import Quantity, quantities
 from dragoman.decision.subjects import USER, People, people, singular, subject_of_fact, subject_of_question
+from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
 

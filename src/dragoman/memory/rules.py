@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -36,6 +35,7 @@ from dragoman.memory.selection import best_facts, is_told_within
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
 from dragoman.stores.dialogue_search import DialogueSearch
+from dragoman.text import lazy_re as re
 from dragoman.text.form import form
 from dragoman.text.language import language as language_of
 

@@ -6,7 +6,6 @@ their dates. So are questions about the user that no stored fact answers, where 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -16,6 +15,7 @@ from dragoman.core.values import Context, Evidence, Passage, Recollection, Speak
 from dragoman.decision.times import Period, find_periods, without_periods
 from dragoman.memory.history import EVER
 from dragoman.stores.dialogue_search import DialogueQuery, DialogueSearch
+from dragoman.text import lazy_re as re
 from dragoman.text.form import form
 
 _TALKED = re.compile(

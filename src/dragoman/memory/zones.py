@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -12,6 +11,7 @@ from dragoman.core.clock import zone_of
 from dragoman.core.errors import InputError
 from dragoman.core.protocols import Store
 from dragoman.core.values import Fact, Scope
+from dragoman.text import lazy_re as re
 
 ZONE = "memory:zone"
 _SLOTS = frozenset(("time zone", "timezone", "时区"))

@@ -5,11 +5,11 @@ Wishes that only a model can follow, such as another language, reach it as instr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Draft, Learned, Passage
+from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.sentences import sentences
 from dragoman.text.wishes import MOST_SENTENCES

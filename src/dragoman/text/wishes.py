@@ -6,10 +6,10 @@ people matches nothing here.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dragoman.text import lazy_re as re
 from dragoman.text.language import language as language_of
 from dragoman.text.patterns import Lazy
 from dragoman.text.sentences import sentences
