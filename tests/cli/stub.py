@@ -19,6 +19,7 @@ class StubAssistant:
     name = "Stub"
     greeting = "Ask me about [ferries]."
     examples = ("What does it cost?", "Who are you?")
+    reencoding = None
     sources = (
         Source("PERSONA", "who I am", about="bot"),
         Source("MEMORY", "what you said", about="user", private=True),
