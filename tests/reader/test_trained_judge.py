@@ -35,7 +35,7 @@ class Scorer:
     def score(self, question, pairs):
         return [
             self.by_text[text] if self.deciding in fact else score(self.by_text[text].answers, unknown=0.6)
-            for fact, text in pairs
+            for fact, text in ((fact, text.partition(" [")[0]) for fact, text in pairs)
         ]
 
 
@@ -75,7 +75,7 @@ def test_nobody_is_asked_about_their_body(judged, monkeypatch):
 
 
 def test_nothing_that_speaks_to_the_question_is_only_the_closest(judged):
-    assert judged({OTHER: score(0.05), RULE: score(0.1)}, QUOTED).doubt
+    assert judged({OTHER: score(0.05), RULE: score(0.08)}, QUOTED).doubt
     assert judged({OTHER: score(0.05)}, Draft("I could not find that.", 1.0, "said")) is None
 
 
@@ -89,8 +89,18 @@ def test_an_open_question_keeps_the_sentence_of_the_rules(judged):
     assert judged(readings, QUOTED, question="What does the visit cost?") is None
 
 
-@pytest.mark.parametrize(("against", "verdict"), [(0.4, None), (0.9, "yes")])
-def test_what_code_decided_stands_unless_the_opposite_is_likely(judged, against, verdict):
+@pytest.mark.parametrize(
+    ("yes", "no", "verdict"),
+    [(0.4, 0.5, "stands"), (0.9, 0.05, "yes"), (0.5, 0.2, "is quoted alone")],
+)
+def test_what_code_decided_stands_where_the_model_supports_it(judged, yes, no, verdict):
     draft = Draft(f"No. {RULE}", 0.9, "composed", notes={"by": "code", "decision": "no"})
-    answer = judged({RULE: score(0.9, yes=against)}, draft)
-    assert (answer and answer.decision.verdict) == verdict
+    answer = judged({RULE: score(0.9, yes=yes, no=no)}, draft)
+    said = "stands" if answer is None else answer.decision.verdict if answer.decision else "is quoted alone"
+    assert said == verdict
+
+
+def test_what_is_settled_is_not_weighed(judged, monkeypatch):
+    monkeypatch.setattr(__name__ + ".LACKING", Decision("no", is_settled=True))
+    draft = Draft(f"No. {RULE}", 0.9, "composed", notes={"by": "code", "decision": "no"})
+    assert judged({RULE: score(0.9, yes=0.95)}, draft) is None

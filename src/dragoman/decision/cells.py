@@ -18,7 +18,7 @@ from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.questions import stemmed
 from dragoman.decision.tables import flag
-from dragoman.decision.values import Decision
+from dragoman.decision.values import Decision, Verdict
 from dragoman.text.language import language
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -182,7 +182,8 @@ def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
             if meant and any(taxonomy.is_a(known.name, thing) for thing in things):
                 fact = "" if known.asked else known.text
                 clause = f"{name}: {value}"
-                return Decision("yes" if held else "no", fact=fact, clause=clause, reason=clause, confidence=0.85)
+                verdict: Verdict = "yes" if held else "no"
+                return Decision(verdict, fact=fact, clause=clause, reason=clause, confidence=0.85, is_settled=True)
     return None
 
 
@@ -199,7 +200,8 @@ def named_flag(text: str, question: str) -> Decision | None:
         held, column = flag(value), frozenset(stemmed(name))
         if held is not None and column and column <= asked - label:
             clause = f"{name}: {value}"
-            return Decision("yes" if held else "no", clause=clause, reason=clause, confidence=0.9)
+            verdict: Verdict = "yes" if held else "no"
+            return Decision(verdict, clause=clause, reason=clause, confidence=0.9, is_settled=True)
     return None
 
 

@@ -102,7 +102,7 @@ def _diet(text: str, situation: Situation, taxonomy: Categories, shared: float) 
         for food, known in avoided.items():
             if has and (word == food or word in taxonomy.food.get(food, ()) or food in taxonomy.food.get(word, ())):
                 reason = f"{word} is {food}" if word != food else f"contains {word}"
-                return Decision("no", fact=known.text, clause=match[0], reason=reason, confidence=0.9)
+                return Decision("no", fact=known.text, clause=match[0], reason=reason, confidence=0.9, is_settled=True)
     return _allowed(text, avoided, diets, absent, taxonomy)
 
 
@@ -132,7 +132,9 @@ def _mobility(text: str, situation: Situation, taxonomy: Categories, shared: flo
     known, aid = wheels[-1]
     named = _NAMED_AID[aid].search(text)
     if named and _NOT_FOR.search(text):
-        return Decision("no", fact=known.text, clause=named[0], reason=f"not for {aid}", confidence=0.95)
+        return Decision(
+            "no", fact=known.text, clause=named[0], reason=f"not for {aid}", confidence=0.95, is_settled=True
+        )
     ease = taxonomy.ease.search(text)
     if (ease and not _NO_EASE.search(text)) or _NO_BARRIER.search(text):
         clause = ease[0] if ease else "no steps"

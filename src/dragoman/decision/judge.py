@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dragoman.core.values import Context, Evidence
 from dragoman.core.warming import warm
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
+from dragoman.decision.relations import user_values
 from dragoman.decision.values import Verdict
 from dragoman.text.query import standalone
 
@@ -50,17 +51,18 @@ class SentenceJudge:
 
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
         """What each sentence says to the question, given the facts."""
-        known = " ".join(" ".join(fact.text.split()) for fact in facts[:MOST_FACTS])
-        scores = self._scorer.score(question, [(known, placed(option)) for option in options])
+        texts = [" ".join(fact.text.split()) for fact in facts[:MOST_FACTS]]
+        own = user_values(texts, question)
+        scores = self._scorer.score(question, [(" ".join(texts), placed(option, own)) for option in options])
         return [Reading(option, score) for option, score in zip(options, scores, strict=True)]
 
     def gains(
         self, question: str, option: Option, facts: Sequence[Evidence], verdicts: Sequence[Verdict]
     ) -> list[float]:
         """By how much each fact, read alone, raises the chance of one of the verdicts."""
-        text = placed(option)
-        tried = facts[:MOST_FACTS]
-        alone, *each = self._scorer.score(question, [("", text), *((fact.text, text) for fact in tried)])
+        texts = ["", *(fact.text for fact in facts[:MOST_FACTS])]
+        pairs = [(text, placed(option, user_values([text] if text else [], question))) for text in texts]
+        alone, *each = self._scorer.score(question, pairs)
         return [max(score.verdict[name] - alone.verdict[name] for name in verdicts) for score in each]
 
     def bearing(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Mapping[str, float]:

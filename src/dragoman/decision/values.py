@@ -32,6 +32,8 @@ class Decision:
     """What was compared: `age 24 < 27`."""
     confidence: float = 0.0
     by: Literal["code", "model"] = "code"
+    is_settled: bool = False
+    """Whether no model is asked about it: what a user must not eat, and a cell that says yes or no."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,15 @@ from dragoman.text.question_kind import question_kind
 
 MOST_READ = 6
 """How many sentences the model reads for a turn; each takes some milliseconds."""
-_SPEAKS = 0.5
+_SPEAKS = 0.2
 """How probable it must be that a sentence speaks to the question for its verdict to be said."""
-_SURE: Mapping[Verdict, float] = {"yes": 0.7, "no": 0.62, "unknown": 0.5}
+_SURE: Mapping[Verdict, float] = {"yes": 0.65, "no": 0.6, "unknown": 0.45}
 """How probable a verdict must be to be said: below, it is right six times in ten at most."""
-_OUTWEIGHS = 0.5
-"""How probable the opposite of what code decided must be to be said instead."""
-_SILENT = 0.2
+_OUTWEIGHS = 0.7
+"""How probable the opposite of what code decided must be to be said instead: then it is right four times in five."""
+_SUPPORTS = 0.4
+"""How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
+_SILENT = 0.1
 """Below which the best sentence is only the closest that was found."""
 _BETTER = 0.3
 """How much likelier than the rules' own sentence another must answer to be quoted instead."""
@@ -69,13 +71,18 @@ class TrainedJudge:
         return _quoted(context, draft, drafted, best)
 
     def _outweighed(self, question: str, draft: Draft, reading: Reading, facts: Sequence[Evidence]) -> Answer | None:
-        """The answer by the model where it is sure of the opposite of what code decided."""
-        chances, decided = reading.score.verdict, draft.notes.get("decision")
+        """Where the model is sure of the opposite of what code decided, that; where it doubts it, the rule alone."""
+        chances, decided, own = reading.score.verdict, draft.notes.get("decision"), reading.option.decision
+        if own is not None and own.is_settled and own.verdict == decided:
+            return None
         against: Verdict = "no" if decided == "yes" else "yes"
         if decided == "unknown":
             against = "yes" if chances["yes"] > chances["no"] else "no"
-        sure = reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS
-        return self._decided(question, reading, against, facts) if sure else None
+        if reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS:
+            return self._decided(question, reading, against, facts)
+        if decided in ("yes", "no") and chances[decided] < _SUPPORTS:
+            return Answer((with_exception(reading.option),))
+        return None
 
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
         option, own = reading.option, reading.option.decision
