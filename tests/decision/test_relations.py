@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.decision.relations import MOST, relations, user_values, with_relations
+from dragoman.decision.relations import MOST, is_replaced, relations, user_values, with_relations
 
 
 def compared(sentence: str, *facts: str, question: str = "Can I?") -> list[str]:
@@ -47,6 +47,14 @@ def test_what_is_not_exact_or_of_another_kind_is_not_compared() -> None:
     assert not compared("Bags of up to 23 kg are free.", "My bag is 60 cm long.")
     assert not compared("A deposit of 20 euros is due.", "I have 30 dollars.")
     assert not compared("Open since 1952.", "I own 3 dogs.")
+
+
+def test_a_question_with_its_own_measure_replaces_that_of_a_fact() -> None:
+    rule, fact = "Pieces up to 40 cm fit.", "My bowl is 45 cm high."
+    assert compared(rule, fact, question="And one of 38 cm?") == ["38 cm is at most 40 cm"]
+    assert is_replaced(fact, "And one of 38 cm?")
+    assert not is_replaced(fact, "Does it fit?")
+    assert not is_replaced("I'm 30.", "And one of 38 cm?")
 
 
 def test_a_sentence_without_comparisons_stays_as_it_is() -> None:

@@ -13,6 +13,7 @@ from dragoman.core.trace import Note
 from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
+from dragoman.text.another_value import with_another_value
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.known import asks_for_everything
 from dragoman.text.same_question import about_another, after_correction, told_after
@@ -164,6 +165,7 @@ class TurnLearning:
             return turn
         recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
         whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
+        whole = whole or with_another_value(context)
         return replace(turn, text=spelt(turn.text) if whole is None else whole)
 
 

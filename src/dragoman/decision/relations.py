@@ -25,6 +25,8 @@ Scale: TypeAlias = Literal[
 
 MOST = 5
 """Comparisons that are said of one sentence."""
+_OF_THINGS: frozenset[Scale] = frozenset({"length", "mass", "volume"})
+"""What a question names of the thing that it asks about, whatever other things the user has: "and one of 38 cm?"."""
 _DAY_SECONDS = 86400.0
 _MONTH_SECONDS = 30.44 * _DAY_SECONDS
 _OLDEST = 120
@@ -159,10 +161,20 @@ def user_values(facts: Sequence[str], question: str) -> list[Value]:
     """What the question and the user's sentences name, the question's first, each with whom it belongs to."""
     known = people(tuple(facts), question)
     found = [value for segment, _ in segments(question, known, frozenset()) for value in _exact(segment)]
+    asked = {value.scale for value in found} & _OF_THINGS
     for fact in facts:
         for segment, subject in segments(fact, known, None):
-            found += [replace(value, whose=_whose(segment, value, subject, known)) for value in _exact(segment)]
+            named = (value for value in _exact(segment) if value.scale not in asked)
+            found += [replace(value, whose=_whose(segment, value, subject, known)) for value in named]
     return found
+
+
+def is_replaced(fact: str, question: str) -> bool:
+    """Whether a question names a measure of its own for a thing, instead of the one that a fact has."""
+    asked = [value for value in values(spread(normalise(question))) if value.scale in _OF_THINGS]
+    same = {(value.scale, value.low) for value in asked}
+    own = [value for value in values(spread(normalise(fact))) if value.scale in {each.scale for each in asked}]
+    return any((value.scale, value.low) not in same for value in own)
 
 
 def _whose(segment: str, value: Value, subject: frozenset[str], known: People) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dragoman.core.values import Context, Draft, Evidence
 from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
+from dragoman.decision.relations import is_replaced
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide import may_ask
@@ -58,6 +59,7 @@ class TrainedJudge:
         if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
             return None
         question = question_of(context)
+        facts = [fact for fact in facts if not is_replaced(fact.text, question)]
         readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
         if not readings:
             return None

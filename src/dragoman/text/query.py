@@ -31,6 +31,16 @@ _PREDICATES = RELATIONAL | word_set("""
     help make made bring use recommend suggest try please good nice great interested information info anything
     something heard read say said called name names ask question hope
     """)
+_KINDS = {
+    "day": word_set("""
+        monday tuesday wednesday thursday friday saturday sunday today tomorrow tonight weekend weekday
+        mon tue wed thu fri sat sun morning afternoon evening night
+        """),
+    "month": word_set("""
+        january february march april may june july august september october november december
+        spring summer autumn winter
+        """),
+}
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: (?:of |the |and |de |van )?[A-Z][\w'’-]*)*")
 _ZH_NAME = re.compile("[《「“]([^》」”]{1,20})[》」”]")
 _FURTHEST = 4
@@ -101,7 +111,8 @@ def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int
     if history[-1].speaker == "agent" and not history[-1].text.startswith(ACKNOWLEDGES):
         words += _mentions(history[-1].text)
     seen = set(_keys(present))
-    kept = [word for word in dict.fromkeys(words) if not seen.issuperset(_keys(word))]
+    replaced = {_kind(key) for key in seen} - {""}
+    kept = [word for word in dict.fromkeys(words) if not seen.issuperset(_keys(word)) and _kind(word) not in replaced]
     return " ".join(dict.fromkeys(kept[:_MOST_WORDS]))
 
 
@@ -109,6 +120,14 @@ def _is_noted(history: tuple[Turn, ...], place: int) -> bool:
     """Whether a turn only told something about the user, which was noted: it is no topic of the turns after it."""
     reply = history[place + 1].text if place + 1 < len(history) else ""
     return reply.startswith(ACKNOWLEDGES) and form(history[place].text).act == "statement"
+
+
+def _kind(word: str) -> str:
+    """The kind of a word of which a question has one at a time: "and on Friday?" asks of Friday instead of Thursday."""
+    word = word.lower()
+    if word[:1].isdigit():
+        return "number"
+    return next((kind for kind, words in _KINDS.items() if word in words or word.removesuffix("s") in words), "")
 
 
 def _keys(text: str) -> list[str]:
