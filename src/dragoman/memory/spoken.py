@@ -45,6 +45,10 @@ _OWN_PAST = re.compile(
     r"|\b[a-z]{3,14}ed (?:my|our)\b|我.{0,12}(?:过|了)",
     re.IGNORECASE,
 )
+_AGENT_ACTS = re.compile(
+    r"(?:(?:so|and|but|wait|hey)\b,? )?(?:have|did|do|are|were|will|would|can|could) you\b", re.IGNORECASE
+)
+"""The beginning of a question about what the agent does."""
 _QUOTES = re.compile(
     r"In your chats|On \d{1,2} \w+ \d{4} at |[你我]在对话里说过|I found nothing about that in your chats"
 )
@@ -112,6 +116,8 @@ class PastChats:
 
     def _may_be_in_chats(self, text: str) -> bool:
         shape = form(text)
+        if _AGENT_ACTS.match(text):
+            return bool(_USER_SAID.search(text))
         return shape.about == "user" or bool(_USER_SAID.search(text) or (shape.personal and _OWN_PAST.search(text)))
 
     def _is_known(self, wanted: frozenset[str], facts: Sequence[Passage]) -> bool:

@@ -203,6 +203,6 @@ def test_only_oracles_can_ask_for_the_answers() -> None:
 def test_a_context_has_no_place_for_labels() -> None:
     assert {field.name for field in fields(Context)} == {
         *("turns", "scope", "dialogue", "learned", "instructions"),
-        *("sampling", "control", "recollection"),
+        *("sampling", "control", "recollection", "wishes"),
     }
     assert not {field.name for field in fields(Context)} & {field.name for field in fields(Gold)}
