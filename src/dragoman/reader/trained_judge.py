@@ -31,6 +31,8 @@ _OUTWEIGHS = 0.7
 """How probable the opposite of what code decided must be to be said instead: then it is right four times in five."""
 _SUPPORTS = 0.4
 """How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
+_WITHOUT_QUESTION = 0.55
+"""The same for `unknown` where nobody knows which fact is missing: "Does this apply to you?" says little."""
 _SILENT = 0.1
 """Below which the best sentence is only the closest that was found."""
 _BETTER = 0.3
@@ -43,7 +45,10 @@ def _verdict(reading: Reading) -> Verdict:
     """The likeliest of yes, no and unknown, where it is sure enough; else none."""
     chances = reading.score.verdict
     best = max(_SURE, key=lambda verdict: chances[verdict])
-    return best if reading.score.answers >= _SPEAKS and chances[best] >= _SURE[best] else "none"
+    own = reading.option.decision
+    asks = best != "unknown" or (own is not None and own.ask)
+    least = _SURE[best] if asks else max(_SURE[best], _WITHOUT_QUESTION)
+    return best if reading.score.answers >= _SPEAKS and chances[best] >= least else "none"
 
 
 class TrainedJudge:
