@@ -104,3 +104,19 @@ def test_what_is_settled_is_not_weighed(judged, monkeypatch):
     monkeypatch.setattr(__name__ + ".LACKING", Decision("no", is_settled=True))
     draft = Draft(f"No. {RULE}", 0.9, "composed", notes={"by": "code", "decision": "no"})
     assert judged({RULE: score(0.9, yes=0.95)}, draft) is None
+
+
+def test_a_fact_does_not_draw_the_choice_from_a_sentence_that_answers_by_itself(monkeypatch):
+    bicycles, animals = "There is no room for bicycles.", "No animals are taken."
+    with_fact = {bicycles: score(0.57, no=0.8), animals: score(0.78, no=0.7)}
+    alone = {bicycles: score(0.99, no=0.9), animals: score(0.15, no=0.4)}
+
+    class Drawn:
+        def score(self, question, pairs):
+            return [(with_fact if fact else alone)[text] for fact, text in pairs]
+
+    monkeypatch.setattr(sentence_judge, "trained_scorer", lambda part: Drawn())
+    dog = Evidence(Passage("d", "MEMORY", "I travel with a dog."), 1.0)
+    options = [option(animals), option(bicycles, 0.9)]
+    answer = TrainedJudge("a part").judge(Context.of("Can I take my bike?"), options, [dog], QUOTED)
+    assert answer.options[0].sentence == bicycles

@@ -33,6 +33,8 @@ _SUPPORTS = 0.4
 """How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
 _WITHOUT_QUESTION = 0.55
 """The same for `unknown` where nobody knows which fact is missing: "Does this apply to you?" says little."""
+_CLOSE = 0.4
+"""How much less likely than the best another sentence may answer, and be read beside it without the facts."""
 _SILENT = 0.1
 """Below which the best sentence is only the closest that was found."""
 _BETTER = 0.3
@@ -69,13 +71,26 @@ class TrainedJudge:
         if not readings:
             return None
         drafted = next((each for each in readings if each.option.sentence in draft.text), None)
-        best = max(readings, key=lambda each: each.score.answers)
+        best = self._best(question, readings, facts)
         if draft.notes.get("by") == "code":
             return self._outweighed(question, draft, drafted or best, facts)
         verdict = _verdict(best)
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
         return _quoted(context, draft, drafted, best)
+
+    def _best(self, question: str, readings: Sequence[Reading], facts: Sequence[Evidence]) -> Reading:
+        """The reading that answers best; of several, the one that also does without the facts.
+
+        A dog that the user has told of draws rules about dogs to a question about bicycles.
+        """
+        most = max(reading.score.answers for reading in readings)
+        near = [reading for reading in readings if reading.score.answers >= most - _CLOSE]
+        if len(near) < 2 or not facts:
+            return max(near, key=lambda each: each.score.answers)
+        bare = self._judge.read(question, [reading.option for reading in near], ())
+        pairs = zip(near, bare, strict=True)
+        return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers)[0]
 
     def _outweighed(self, question: str, draft: Draft, reading: Reading, facts: Sequence[Evidence]) -> Answer | None:
         """Where the model is sure of the opposite of what code decided, that; where it doubts it, the rule alone."""
