@@ -26,13 +26,13 @@ MOST_READ = 6
 _SPEAKS = 0.2
 """How probable it must be that a sentence speaks to the question for its verdict to be said."""
 _SURE: Mapping[Verdict, float] = {"yes": 0.65, "no": 0.6, "unknown": 0.45}
-"""How probable a verdict must be to be said: below, it is right six times in ten at most."""
+"""How probable a verdict must be to be said."""
+_WITHOUT_QUESTION = 0.55
+"""How probable `unknown` must be where no missing fact is known to ask for: "Does this apply to you?" says little."""
 _OUTWEIGHS = 0.7
 """How probable the opposite of what code decided must be to be said instead: then it is right four times in five."""
 _SUPPORTS = 0.4
 """How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
-_WITHOUT_QUESTION = 0.55
-"""The same for `unknown` where nobody knows which fact is missing: "Does this apply to you?" says little."""
 _CLOSE = 0.4
 """How much less likely than the best another sentence may answer, and be read beside it without the facts."""
 _SILENT = 0.1
