@@ -120,14 +120,15 @@ def page_session(browser, address):
     """Opens the page for a new visitor; nothing may go wrong in the browser meanwhile."""
     contexts, wrong = [], []
 
-    def go(path="/", *, wait=".welcome, .turn", at=None, **options):
+    def go(path="/", *, wait=".welcome, .turn", at=None, requests_fail=False, **options):
         given = {"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **options}
         context = browser.new_context(**given)
         context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        if not requests_fail:
+            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.goto(f"{at or address}{path}")
         page.wait_for_selector(wait)
         return page

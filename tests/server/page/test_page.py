@@ -130,9 +130,37 @@ def test_a_folder_is_dropped(page_session, tmp_path):
     for kind in ("dragEnter", "dragOver", "drop"):
         place = {"x": box["x"] + 20, "y": box["y"] + 20}
         devtools.send("Input.dispatchDragEvent", {"type": kind, "data": data, **place})
-    expect(page.locator(".files:not(.report) .file")).to_contain_text("birds/sea/gulls.md")
+    expect(page.locator(".files:not(.report) .file", has_text="birds/sea/gulls.md")).to_have_count(1)
     expect(page.locator(".report .failed")).to_contain_text("birds/notes.bin")
     expect(page.locator(".drop.over, .dropping")).to_have_count(0)
+
+
+def test_files_that_come_the_moment_the_documents_are_drawn_are_sent(page_session):
+    """The uploader learns its whole address a moment after it is drawn; files that came before went nowhere."""
+    page = page_session("/page/?agent=wren")
+    page.evaluate("""() => {
+        const file = new File(["# Terns\\n\\nTerns dive for sand eels."], "terns.md");
+        const watch = new MutationObserver(() => {
+            const place = document.querySelector(".drop");
+            if (!place) return;
+            watch.disconnect();
+            place.dispatchEvent(new CustomEvent("files", { detail: [file] }));
+        });
+        watch.observe(document.body, { childList: true, subtree: true });
+    }""")
+    page.get_by_role("tab", name="Documents").click()
+    expect(page.locator(".files:not(.report) .file", has_text="terns.md")).to_have_count(1)
+
+
+def test_a_file_that_does_not_arrive_is_named(page_session, tmp_path):
+    (tmp_path / "puffins.md").write_text("# Puffins\n\nPuffins nest in burrows.\n")
+    page = page_session("/page/?agent=wren", requests_fail=True)
+    page.route("**/upload/*", lambda route: route.abort())
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach files").click()
+    chooser.value.set_files([tmp_path / "puffins.md"])
+    expect(page.locator(".report .failed")).to_contain_text("puffins.md")
+    expect(page.locator(".report .failed")).to_contain_text("not sent")
 
 
 def test_ollama_s_own_program_finds_the_server(page_session, address):

@@ -72,11 +72,16 @@ _DROP = """(event) => {
     event.currentTarget.classList.remove("over");
     dragoman.gather(event.dataTransfer).then(dragoman.add);
 }"""
-# Some files, however they were chosen. The next ones come when these are sent, or if none of these is.
+# Some files, however they were chosen. The next ones come when these are sent, or if none of these is. An uploader that
+# was drawn just now does not know its whole address yet: it is told to find it first.
 _FILES = """(event) => {
-    const uploader = getElement(%d).$refs.qRef;
-    uploader.addFiles(event.detail);
-    setTimeout(() => uploader.isUploading || dragoman.feed(), 200);
+    const upload = getElement(%d);
+    upload.compute_url();
+    upload.$nextTick(() => {
+        const uploader = upload.$refs.qRef;
+        uploader.addFiles(event.detail);
+        setTimeout(() => uploader.isUploading || dragoman.feed(), 200);
+    });
 }"""
 _SENT = "() => { getElement(%d).$refs.qRef.reset(); dragoman.feed(); }"
 # Files that the filter left out have a line already.
@@ -84,6 +89,7 @@ _REFUSED = """(entries) => {
     const names = entries.filter((entry) => entry.failedPropValidation !== "filter").map((entry) => entry.file.name);
     if (names.length) emit(names);
 }"""
+_NOT_SENT = "(info) => emit(info.files.map((file) => file.name))"
 _OVER = """(event) => { event.preventDefault(); event.currentTarget.classList.add("over"); }"""
 _AWAY = """(event) => {
     if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.classList.remove("over");
@@ -191,7 +197,7 @@ class SourcesPanel:
                 self._upload.on("rejected", self._refused, js_handler=_REFUSED)
                 # What was sent is in the list of files below; only what is still on its way stays here.
                 self._upload.on("finish", js_handler=_SENT % self._upload.id)
-                on(self._upload, "failed", lambda: notice(words["error"]))
+                self._upload.on("failed", self._not_sent, js_handler=_NOT_SENT)
             drop.on("drop", js_handler=_DROP)
             drop.on("files", js_handler=_FILES % self._upload.id)
             on_detail(drop, "skipped", lambda event: self._line(str(event.args), words["file.skipped"], "failed"))
@@ -206,6 +212,11 @@ class SourcesPanel:
         """Files that the browser does not send because they are too large."""
         for name in event.args or ():
             self._line(str(name), self._words["file.large"], "failed")
+
+    def _not_sent(self, event: events.GenericEventArguments) -> None:
+        """Files that did not reach the server."""
+        for name in event.args or ():
+            self._line(str(name).replace(_SLASH, "/"), self._words["file.not_sent"], "failed")
 
     async def _aim(self, event: events.ValueChangeEventArguments[str]) -> None:
         self._target = str(event.value)

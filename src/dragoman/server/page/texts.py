@@ -379,6 +379,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "file.unchanged": ("already there", "已经添加过"),
     "file.skipped": ("skipped: this type of file is not supported", "已跳过：不支持此类文件"),
     "file.large": ("skipped: larger than 32 MB", "已跳过：超过 32 MB"),
+    "file.not_sent": ("not sent: add it again", "未能上传：请重新添加"),
     "file.failed": ("not read: {reason}", "未能读取：{reason}"),
     "sources.remove": ("Delete {name}", "删除 {name}"),
     "sources.removed": ("Deleted: {name}", "已删除：{name}"),
