@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
@@ -24,6 +25,8 @@ _SHARE = 0.4
 _LONGEST = 4000
 _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
+_RARER = 3
+"""How many times as common a word must be to be meant where a letter was typed that it does not have."""
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 
 
@@ -46,6 +49,8 @@ def _is_known(word: str) -> bool:
         return True
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)
+        if ending in ("d", "r") and not stem.endswith("e"):  # "trailr" is no form of "trail"
+            continue
         if stem != word and len(stem) >= 3 and (stem in ranks or f"{stem}e" in ranks or f"{stem[:-1]}y" in ranks):
             return True
         if stem != word and len(stem) > 3 and stem[-1] == stem[-2] and stem[:-1] in ranks:
@@ -55,11 +60,24 @@ def _is_known(word: str) -> bool:
 
 @text_cache(maxsize=4096)
 def _meant(word: str) -> str:
-    """The commonest word that is one slip away and begins with the same letter; else the word itself."""
+    """The likeliest word that is one slip away and begins with the same letter; else the word itself.
+
+    People leave letters out, or change their places, more often than they type one too many.
+    """
     ranks = _ranks()
-    candidates = [(ranks[other], other) for other in _one_slip_away(word) if other in ranks]
-    near = [(rank, other) for rank, other in candidates if rank < _COMMON and other[0] == word[0] and len(other) >= 4]
+    near = [
+        (ranks[other] * (1 if _keeps_letters(word, other) else _RARER), other)
+        for other in _one_slip_away(word)
+        if ranks.get(other, _COMMON) < _COMMON and other[0] == word[0] and len(other) >= 4
+    ]
     return min(near)[1] if near else word
+
+
+def _keeps_letters(word: str, other: str) -> bool:
+    """Whether a word has every letter that was typed: one was left out, two changed places, or one is doubled."""
+    if len(other) < len(word):
+        return any(a == b and word[:i] + word[i + 1 :] == other for i, (a, b) in enumerate(pairwise(word)))
+    return not set(word) - set(other)
 
 
 def _one_slip_away(word: str) -> set[str]:
