@@ -187,12 +187,16 @@ class RuleMemory(ForgettingMemory):
             new += self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
-        if not new and shape.act == "statement" and shape.personal:
+        if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)
         new = self._dated(context.scope, new, at)
         if self._fleeting and not new:
             new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
+
+    def _is_gated(self, text: str) -> bool:
+        """Whether the trained gate has judged a turn, so that no model need be asked."""
+        return self._gate is not None and language_of(text) == "en" and self._gate.is_trained_for()
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
         """A statement that no rule places is kept where the model holds it for a lasting fact."""

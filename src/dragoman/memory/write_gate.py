@@ -188,7 +188,7 @@ class WriteGate:
     def chances(self, text: str) -> list[Piece]:
         """The pieces of a turn with their probabilities; none where nothing can be said."""
         cut = pieces(text)
-        if not cut or len(cut) > _MOST_PIECES or not self._is_known():
+        if not cut or len(cut) > _MOST_PIECES or not self.is_trained_for():
             return []
         whole, *parts = self._encoder.encode([spelt(text).strip(), *(spelt(piece.text).strip() for piece in cut)])
         weights = _weights()
@@ -202,7 +202,7 @@ class WriteGate:
             scored.append(Piece(piece.start, piece.end, piece.text, 1 / (1 + math.exp(-score))))
         return scored
 
-    def _is_known(self) -> bool:
+    def is_trained_for(self) -> bool:
         """Whether the encoder gives the vectors that the weights were trained on."""
         if self._known is None:
             vector, expected = self._encoder.encode([_PROBE])[0], _weights()["probe"]

@@ -61,6 +61,11 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
     return joined, sources[-1] if sources else ""
 
 
+def is_said(option: Option, text: str) -> bool:
+    """Whether a reply quotes a sentence; a row of a table is quoted in words."""
+    return option.sentence in text or row_sentence(option.sentence) in text
+
+
 def told(facts: Sequence[str], language: str) -> str:
     """Facts said back to the user, joined into one clause: "you are 24 and your son Leo is five"."""
     clauses = [second_person(fact).rstrip(_END) for fact in facts]

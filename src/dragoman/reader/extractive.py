@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.decision.cells import read_row
+from dragoman.decision.cells import read_row, row_sentence
 from dragoman.decision.choose import Quote, rank
 from dragoman.decision.exceptions import with_exception
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
@@ -130,6 +130,8 @@ class ExtractiveReader:
             return self._told([quote.evidence], language)
         if about == "world" and second is None and language != "zh":
             text = with_exception(text, quote.evidence.text)
+        if about == "world" and language != "zh":
+            text = "\n".join(map(row_sentence, text.split("\n")))
         texts = [(text, _attribution(quote.evidence, language))]
         if second is not None:
             texts.append((second.text, _attribution(second.evidence, language)))

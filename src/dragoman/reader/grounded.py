@@ -21,7 +21,7 @@ from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE
 from dragoman.models.metering import metered
 from dragoman.models.patience import within
-from dragoman.reader.compose import Answer, attribution, compose
+from dragoman.reader.compose import Answer, attribution, compose, is_said
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
 from dragoman.reader.judge_choice import ChoiceJudge, unsure
@@ -37,6 +37,7 @@ from dragoman.text.parts import question_parts
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 
+_WORDS = re.compile(r"\w+")
 _PIECES = re.compile(r"\S+\s*|\s+")
 
 
@@ -229,9 +230,7 @@ class GroundedReader:
         question = standalone(task.context).text
         if language != "en" or not options or question_kind(task.context.last) == "polar" or "by" in answer.notes:
             return answer
-        said = (
-            "" if _is_unsure(answer) else next((each.sentence for each in options if each.sentence in answer.text), "")
-        )
+        said = "" if _is_unsure(answer) else next((each.sentence for each in options if is_said(each, answer.text)), "")
         if not _is_unsure(answer) and (not said or has_value(question, answer.text)):
             return answer
         found = bridge(question, options, self._analyse, said=said)
@@ -315,7 +314,7 @@ def _is_unsure(draft: Draft) -> bool:
 def _joined(whole: Draft, drafts: Sequence[Draft]) -> Draft:
     """The answers to the parts of a turn, one after the other; `whole` where a part has none, or all say the same."""
     sure = [draft for draft in drafts if not _is_unsure(draft)]
-    if len({draft.notes.get("rule", draft.text) for draft in sure}) < len(drafts):
+    if len({frozenset(_WORDS.findall(draft.text.lower())) for draft in sure}) < len(drafts):
         return whole if not _is_unsure(whole) or not sure else sure[0]
     notes = {key: value for draft in reversed(sure) for key, value in draft.notes.items()}
     quoted = tuple(dict.fromkeys(id_ for draft in sure for id_ in draft.quoted))

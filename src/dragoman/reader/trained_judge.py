@@ -16,7 +16,7 @@ from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
 from dragoman.decision.relations import is_replaced
 from dragoman.decision.values import Decision, Verdict
-from dragoman.reader.compose import Answer
+from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import with_exception
 from dragoman.text.question_kind import question_kind
@@ -70,7 +70,7 @@ class TrainedJudge:
         readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
         if not readings:
             return None
-        drafted = next((each for each in readings if each.option.sentence in draft.text), None)
+        drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
         best = self._best(question, readings, facts)
         if draft.notes.get("by") == "code":
             return self._outweighed(question, draft, drafted or best, best, facts)
