@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from dragoman.agent.feedback import ratings
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
-from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
+from dragoman.core.values import ASIDE, Erased, Erasure, Learned, Passage, Source, Turn
 from dragoman.server.access.quota import full
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
@@ -19,6 +20,13 @@ from dragoman.server.http.views import View
 from dragoman.server.turns.events import TurnDone, usage_of
 
 _MOST = 200
+
+
+class EverythingErased(NamedTuple):
+    """How many rows were erased, and the receipt: what went from which file, with hashes."""
+
+    removed: int
+    receipt: tuple[Erased, ...] = ()
 
 
 def facts(seat: Seat, query: str | None = None) -> list[View]:
@@ -50,6 +58,11 @@ def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: boo
     """Take the facts of a file into memory, or say what would be taken."""
     plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
     return views.imported(plan)
+
+
+def import_file(seat: Seat, path: Path, *, chats: bool = False, dry_run: bool = False) -> View:
+    """Take the facts of a file on the disk into memory, piece by piece, or say what would be taken."""
+    return views.imported(seat.assistant.import_memory(path, user=seat.user, chats=chats, dry_run=dry_run))
 
 
 def wishes(seat: Seat) -> list[View]:
@@ -86,9 +99,10 @@ def erasure(seat: Seat) -> Erasure:
     return seat.assistant.erasure(user=seat.user)
 
 
-def forget_everything(seat: Seat) -> int:
+def forget_everything(seat: Seat) -> EverythingErased:
     """Delete everything of the user: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    return seat.assistant.forget(user=seat.user)
+    removed = seat.assistant.forget(user=seat.user)
+    return EverythingErased(removed, seat.assistant.receipt(user=seat.user))
 
 
 def export(seat: Seat) -> View:
