@@ -72,3 +72,27 @@ def test_erasing_everything_gives_a_receipt(client):
     assert [(line["what"], line["count"]) for line in removed["receipt"]] and all(
         len(line["sha256"]) == 64 for line in removed["receipt"]
     )
+
+
+def test_facts_are_listed_by_time(client):
+    content = json.dumps(
+        [{"text": "I live in Bern.", "date": "2023-02-03"}, {"text": "I like jazz.", "date": "2025-02-03"}]
+    )
+    client.post("/v1/memory/import", json={"content": content})
+
+    def texts(**when):
+        return [row["text"] for row in client.get("/v1/memory", params=when).json()["data"]]
+
+    assert texts(since="2024-01-01") == ["I like jazz."]
+    assert texts(until="2024-01-01") == ["I live in Bern."]
+    assert texts(at="2024-01-01") == ["I live in Bern."]
+    assert texts(query="music", since="2024-01-01") == ["I like jazz."]
+    refused = client.get("/v1/memory", params={"since": "May"})
+    assert refused.status_code == 400 and "since is 'May'" in refused.text
+
+
+def test_a_turn_is_limited_to_a_period(client):
+    response = client.post("/v1/turns", json={"text": "When does the ferry leave?", "since": "2999-01-01"})
+    (done,) = [json.loads(line[6:]) for line in response.text.splitlines() if '"trace"' in line]
+    assert done["plan"]["since"] == "2999-01-01" and done["sources"] == []
+    assert client.post("/v1/turns", json={"text": "Hello", "until": "soon"}).status_code == 400

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from dragoman.agent.feedback import ratings
+from dragoman.core.clock import zone_of
+from dragoman.core.control import checked_date
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
 from dragoman.core.values import ASIDE, Erased, Erasure, Learned, Passage, Source, Turn
@@ -20,6 +23,7 @@ from dragoman.server.http.views import View
 from dragoman.server.turns.events import TurnDone, usage_of
 
 _MOST = 200
+_A_DAY = len("2026-05-03")
 
 
 class EverythingErased(NamedTuple):
@@ -29,9 +33,19 @@ class EverythingErased(NamedTuple):
     receipt: tuple[Erased, ...] = ()
 
 
-def facts(seat: Seat, query: str | None = None) -> list[View]:
-    """Facts about the user: all, or those that match a query."""
-    return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user)]
+def facts(seat: Seat, query: str | None = None, *, at: str = "", since: str = "", until: str = "") -> list[View]:
+    """Facts about the user: all, or those that match a query; known `at` a date, or told between two of them."""
+    dates = {"at": at, "since": since, "until": until}
+    zone = zone_of(time_zone(seat))
+    when = {name: _moment(name, text, zone) for name, text in dates.items() if text}
+    if at and len(at) == _A_DAY:  # what was known on a day was known when it ended
+        when["at"] += timedelta(days=1, seconds=-1)
+    return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user, **when)]
+
+
+def _moment(name: str, text: str, zone: tzinfo) -> datetime:
+    moment = datetime.fromisoformat(checked_date(name, text))
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def remember(seat: Seat, text: str) -> View:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server import MCPServer
@@ -170,12 +171,18 @@ class _Tools:
             return _answer(done)
 
     async def recall(
-        self, context: Call, query: Annotated[str, Field(max_length=2000)] = ""
+        self,
+        context: Call,
+        query: Annotated[str, Field(max_length=2000)] = "",
+        at: Annotated[str, Field(max_length=40, description="A day: what was known on it.")] = "",
+        since: Annotated[str, Field(max_length=40, description="A day: only what was told from it on.")] = "",
+        until: Annotated[str, Field(max_length=40, description="A day: only what was told before it.")] = "",
     ) -> Annotated[CallToolResult, Facts]:
         """Facts that the agent remembers about the user: all, or those that match a query, best first."""
         with tool_errors():
             caller, agent = await self._who(context)
-            rows = await self._service.do(caller, agent, user_data.facts, query or None)
+            found = partial(user_data.facts, at=at, since=since, until=until)
+            rows = await self._service.do(caller, agent, found, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
             return _result(text, Facts.model_validate({"facts": rows}))
 

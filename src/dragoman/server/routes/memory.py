@@ -41,9 +41,14 @@ async def facts(
     caller: Who,
     agent: AgentName = "",
     query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
+    *,
+    at: Annotated[str, Query(max_length=40, description="What was known on this day (2026-05-03).")] = "",
+    since: Annotated[str, Query(max_length=40, description="Only what was told from this day on.")] = "",
+    until: Annotated[str, Query(max_length=40, description="Only what was told before this day.")] = "",
 ) -> Response:
     """Facts about the user, and the words they were learned from."""
-    return answer(views.listing(await service_of(request).do(caller, agent, user_data.facts, query)))
+    found = partial(user_data.facts, at=at, since=since, until=until)
+    return answer(views.listing(await service_of(request).do(caller, agent, found, query)))
 
 
 @router.post("", operation_id="remember", **responds_with(LearnedView))
