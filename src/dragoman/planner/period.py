@@ -39,7 +39,7 @@ _AFTER = re.compile(rf"'s? (?:[\w'-]{{1,20}} ){{0,2}}?{_DOCUMENT}\b")
 _AFTER_CHINESE = re.compile(r"的?.{0,6}?(?:文件|通知|公告|报告|邮件|文章|消息|简报|纪要|资料|新闻)")
 _ABOUT = re.compile(r" (?:about|on|regarding|concerning|by) ")
 _PLACED = re.compile(r"(?:in|on|at|during|of|for|around|about) ")
-_OPEN = re.compile(r"(?:from )(?!.* (?:to|until|till|through|on|onwards?)\b)")
+_OPEN = re.compile(r"\Afrom (?!.{0,60} (?:to|until|till|through|on|onwards?)\b)")
 
 
 def with_period(plan: Plan, context: Context, zone: tzinfo) -> Plan:
