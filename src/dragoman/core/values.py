@@ -219,6 +219,10 @@ class Source:
         return scope if self.private else scope.shared
 
 
+_MOST_SAID = 240
+"""Characters of the sentence that told a fact by which the fact is found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of text in a source; `parent` points at the passage it depends on, if any."""
@@ -239,10 +243,22 @@ class Passage:
         return self.meta.get("date", "")
 
     @property
+    def moment(self) -> str:
+        """When a fact was said, or the day of a document; "" where neither is known."""
+        return self.meta.get("said_at") or self.date
+
+    def is_within(self, since: str, until: str) -> bool:
+        """Whether the moment lies in a period; "" is no bound, and no moment is in no period."""
+        moment = self.moment
+        return not (since or until) or (bool(moment) and since <= moment and (not until or moment < until))
+
+    @property
     def indexed(self) -> str:
-        """What search reads: the text under its title and heading path."""
+        """What search reads: the text under its title and heading path, and the sentence that told a fact."""
         path = " > ".join(dict.fromkeys(part for part in (self.title, *self.headings) if part))
-        return f"{path}\n{self.text}" if path else self.text
+        text = f"{path}\n{self.text}" if path else self.text
+        said = self.meta.get("said", "")[:_MOST_SAID].strip() if "slot" in self.meta else ""
+        return f"{text} {said}" if said and said.rstrip(".!。！").casefold() not in self.text.casefold() else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +293,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The sources to search: steps in order, the sources of a step searched jointly. NULL is ()."""
+    """The sources to search: steps in order, the sources of a step searched jointly. NULL is ().
+
+    `since` and `until` limit the search to rows of a period, as in `Query`; `latest` prefers newer documents.
+    """
 
     steps: tuple[tuple[SourceName, ...], ...] = ()
     probabilities: Mapping[SourceName, float] = field(default_factory=dict)
     reason: str = ""
+    since: str = field(default="", metadata={SPARSE: True})
+    until: str = field(default="", metadata={SPARSE: True})
+    latest: bool = field(default=False, metadata={SPARSE: True})
 
     @property
     def sources(self) -> tuple[SourceName, ...]:
@@ -290,6 +312,12 @@ class Plan:
     @property
     def is_null(self) -> bool:
         return not self.steps
+
+    @property
+    def period(self) -> str:
+        """The period in words: "from 2025-01-01 and before 2026-01-01"; "" where there is none."""
+        parts = (f"from {self.since}" if self.since else "", f"before {self.until}" if self.until else "")
+        return " and ".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -306,7 +334,8 @@ NULL_PLAN = Plan()
 class Request:
     """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again.
 
-    `plan` are all sources that were planned, for who reads the plan too; () where it is not known.
+    `plan` are all sources that were planned, for who reads the plan too; () where it is not known. `since` and `until`
+    limit the rows to a period, as in `Query`.
     """
 
     context: Context
@@ -315,6 +344,15 @@ class Request:
     given: tuple[Evidence, ...] = ()
     without: frozenset[str] = frozenset()
     plan: tuple[SourceName, ...] = ()
+    since: str = ""
+    until: str = ""
+
+    def period_of(self, source: Source) -> tuple[str, str]:
+        """The period of the rows of a source; none for facts where the question, not the caller, gave it."""
+        control = self.context.control
+        if source.about == "user" and not (control.since or control.until):
+            return "", ""
+        return self.since, self.until
 
 
 @quick
@@ -414,7 +452,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source."""
+    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source.
+
+    `since` and `until` keep rows whose moment lies in between (`since <= moment < until`), as text in ISO 8601; ""
+    is no bound, and a row without a moment is in no period.
+    """
 
     scope: Scope
     source: SourceName
@@ -423,6 +465,13 @@ class Query:
     vector: Sequence[float] | None = None
     parents: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
+    since: str = ""
+    until: str = ""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether only rows of a period are wanted."""
+        return bool(self.since or self.until)
 
 
 @dataclass(frozen=True, slots=True)
