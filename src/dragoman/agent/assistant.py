@@ -37,8 +37,8 @@ from dragoman.core.values import (
 from dragoman.memory.wishes import StandingWishes
 from dragoman.models.compute_slots import claim
 from dragoman.models.metering import metered, metered_pieces, turn_meter
-from dragoman.text.forgetting import forget_texts
 from dragoman.text.wishes import wishing
+from dragoman.text.words import forget_texts
 
 if TYPE_CHECKING:
     from typing import Self

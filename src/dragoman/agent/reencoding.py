@@ -10,8 +10,8 @@ from threading import Condition, Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import DragomanError
+from dragoman.core.protocols import passage_vectors
 from dragoman.core.values import Passage, Scope, Source, SourceName
 
 if TYPE_CHECKING:

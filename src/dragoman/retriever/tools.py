@@ -17,10 +17,9 @@ from typing import TypeAlias
 
 from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import EndpointError
-from dragoman.core.protocols import Encoder, Retriever
+from dragoman.core.protocols import Encoder, Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, Scope, SourceName
-from dragoman.core.warming import warm
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import Analyse, SourceSearch, merge_by_relevance, searches

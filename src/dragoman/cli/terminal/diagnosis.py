@@ -99,7 +99,7 @@ def _part(name: str) -> Finding:
 
 
 def _home() -> Finding:
-    from dragoman.core.home import home
+    from dragoman.core.environment import home
 
     folder = home()
     folder.mkdir(parents=True, exist_ok=True)

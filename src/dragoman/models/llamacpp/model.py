@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Prompt, Sampling, Usage
