@@ -26,7 +26,7 @@ from dragoman.server.page.elements import (
     source_label,
 )
 from dragoman.server.page.live_turns import LiveTurn
-from dragoman.server.page.question import Question
+from dragoman.server.page.question import QuestionBubble
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
 from dragoman.server.page.turn_controls import TurnControls
@@ -62,7 +62,7 @@ class ChatPanel:
         self._length = 0
         self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
-        self._questions: list[Question] = []
+        self._questions: list[QuestionBubble] = []
         self._earlier = EarlierTurns(words, self._draw_earlier)
         self.controls = TurnControls(
             words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
@@ -358,10 +358,10 @@ class ChatPanel:
 
     # Messages
 
-    def _ask(self, text: str, place: int | None) -> Question:
+    def _ask(self, text: str, place: int | None) -> QuestionBubble:
         """Show a question; with its place in the chat it can be edited."""
         self._asking = text
-        question = Question(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
+        question = QuestionBubble(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
         self._questions.append(question)
         with self._into:
             question.build()
@@ -393,7 +393,7 @@ class ChatPanel:
             self._variants = await self.page_session.do(chats.variants, made)
             await self.send(text, retrieve=retrieve)
 
-    async def _again(self, text: str, question: Question) -> None:
+    async def _again(self, text: str, question: QuestionBubble) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
         if self._live is None:
             answer = self._selected
