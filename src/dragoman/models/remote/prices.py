@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 LISTED = "November 2026"
-"""When the pages were last compared with the prices here."""
+"""The month whose list prices these are."""
 _PAGES: Mapping[str, str] = MappingProxyType(
     {
         "openai": "https://developers.openai.com/api/docs/pricing",
