@@ -1,4 +1,4 @@
-"""Whether a language model may judge: an examination with rules whose verdicts are known.
+"""Whether a language model may judge, or answer in the place of a doubt: an examination with known verdicts.
 
 Size does not say it. A model of 1.5B says yes to most rules that share the words of a question, and would turn
 refusals into permissions. So a model judges only after it has answered these, once for each process.
@@ -6,11 +6,17 @@ refusals into permissions. So a model judges only after it has answered these, o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock, Thread
+from weakref import WeakKeyDictionary, ref
 
 from dragoman import prompts
+from dragoman.core.errors import DragomanError
 from dragoman.core.protocols import LanguageModel
+
+log = logging.getLogger(__name__)
 
 WORDS = ("yes", "no", "depends", "unknown")
 """What a model may reply; in the order of the prompt `judge-verdict.v1`."""
@@ -75,3 +81,47 @@ def marked(answers: Sequence[Mapping[str, float]]) -> ExamResult:
     pairs = list(zip(words, ITEMS, strict=True))
     right = sum(word == item.word for word, item in pairs)
     return ExamResult(right, sum(word == "yes" and item.word == "no" for word, item in pairs))
+
+
+class Examination:
+    """The examination of one model: runs once, beside the first turn that asks for its result."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = ref(model)  # it is kept beside the model, and must not keep it alive
+        self._passed = False
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def is_passed(self) -> bool:
+        """Whether the model has passed; starts the examination where it is due."""
+        with self._lock:
+            model = self._model()
+            if self._thread is None and model is not None:
+                self._thread = Thread(target=self._examine, args=(model,), name="dragoman-exam", daemon=True)
+                self._thread.start()
+                return False
+            return self._passed
+
+    def wait(self, seconds: float) -> None:
+        """Wait for an examination that has begun."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _examine(self, model: LanguageModel) -> None:
+        try:
+            result = examine(model)
+        except DragomanError as error:
+            log.warning("the model could not be examined as a judge: %s", error.message)
+            return
+        log.info("examined as a judge: %d right, %d refusals turned round", result.right, result.turned_round)
+        self._passed = result.passed
+
+
+_examinations: WeakKeyDictionary[LanguageModel, Examination] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def examination_of(model: LanguageModel) -> Examination:
+    """The one examination of a model in this process."""
+    with _lock:
+        return _examinations.setdefault(model, Examination(model))

@@ -247,6 +247,8 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
         paid = "" if cost.price is None else f", {price_text(cost.price)}"
         summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{paid}{how}"
         yield Finding(f"cost of a {cost.step}", "ok", summary)
+    if model.price_source:
+        yield Finding("prices", "note", f"as listed at {model.price_source}; `prices` in agent.toml replaces them")
 
 
 def _generates(language_model: LanguageModel) -> Finding:
