@@ -30,6 +30,8 @@ from dragoman.core.values import Fact
 from dragoman.memory.correction import corrected
 from dragoman.memory.facts import facts
 from dragoman.memory.people import people_of
+from dragoman.memory.write_gate import WriteGate
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.text.language import language
 
 TURNS = Path(__file__).parent.parent / "tests" / "memory" / "data"
@@ -186,7 +188,13 @@ def junk(more: Path, *, errors: bool) -> Junk:
     with (TURNS / "small_talk.toml").open("rb") as file:
         judged = {fact.casefold() for fact in tomllib.load(file)["facts"]}
     turns = small_talk(more)
-    learnt = [(text, fact) for text in turns for fact in facts(text)]
+    gate = WriteGate(OnnxEncoder())
+    placed = [facts(text) for text in turns]
+    learnt = [
+        (text, fact)
+        for text, by_rules in zip(turns, placed, strict=True)
+        for fact in (*by_rules, *gate.facts(text, by_rules))
+    ]
     wrong = [(text, fact) for text, fact in learnt if f"{fact.slot} | {fact.value}".casefold() not in judged]
     for text, fact in wrong if errors else ():
         print(f"{text}\n    junk    {fact.slot} | {fact.value}")

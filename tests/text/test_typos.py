@@ -12,6 +12,7 @@ from dragoman.text.typos import untyped
         ("how much is the tiket for my daugher", "how much is the ticket for my daughter"),
         ("i am allegic to milk", "i am allergic to milk"),
         ("when does the museeum open", "when does the museum open"),
+        ("can rufus ride in the dog trailr", "can rufus ride in the dog trailer"),
     ],
 )
 def test_one_slip_is_mended(typed, meant):

@@ -30,6 +30,14 @@ _PART = re.compile(r"[;；]\s*")
 _FOR_WHOM = re.compile(
     r"\bages?\b|\bfor\b|\bwho\b|\bholder|\bgroup|\bsuitable|\bparticipants|年龄|对象|适合|人群", re.IGNORECASE
 )
+_ASKING = (
+    "kindly please inform tell know me us you i we my our the a an is are was be does do did can could would will may "
+    "what which when where how much many long late early until from to at on in for of and or it that this there "
+    "price cost costs charge charged fee fees pay paying rate rates ticket open opening close closing closes hours "
+    "hour time times day whole full one per each take takes have has get need want like go going come just about give "
+    "say so hi hello hey thanks again exactly currently today tomorrow tonight then also too well oh ok"
+)
+"""Words with which people ask for a value, whatever it is of."""
 _PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*+(?P<value>.+)")
 
@@ -49,6 +57,7 @@ class Cell:
     text: str
     value: str
     decision: Decision | None = None
+    column: str = ""
 
 
 def read_row(text: str) -> Row | None:
@@ -109,6 +118,21 @@ def lookup(
     row = own if own is not None else _row_named(question, rows, analyse)
     cell = cell_for(question, row, facts, analyse, turn=turn) if row is not None else None
     return (row, cell) if row is not None and cell is not None else None
+
+
+def is_named_whole(question: str, text: str, cell: Cell, analyse: Analyse) -> bool:
+    """Whether a question names a row and one of its columns, and nothing else that the row could lack.
+
+    "The charge for the Council Chamber on a Saturday" is such a question, "the deposit for the Council Chamber on a
+    Saturday" is not.
+    """
+    row = read_row(text)
+    if row is None:
+        return False
+    label, column = frozenset(analyse(row.label)), frozenset(analyse(cell.column))
+    asked = frozenset(analyse(question))
+    rest = {word for word in asked - label - column if not word.isdigit()}
+    return bool(label) and label <= asked and rest <= frozenset(analyse(_ASKING))
 
 
 def _row_named(question: str, rows: Sequence[str], analyse: Analyse) -> str | None:
@@ -283,4 +307,4 @@ def _decision(cell: tuple[str, str], facts: Sequence[str], question: str) -> Dec
 
 def _cell(row: Row, name: str, value: str, decision: Decision | None) -> Cell:
     text = f"{row.label}，{name}：{value}" if language(name) == "zh" else f"{row.label}, {name}: {value}"
-    return Cell(text, value, decision)
+    return Cell(text, value, decision, name)

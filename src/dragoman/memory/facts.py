@@ -108,6 +108,16 @@ def is_instruction(text: str) -> bool:
     return bool(_AROUND["instruction"].search(opening)) and not _OWN.match(opening) and not facts(opening)
 
 
+def is_supposed(text: str) -> bool:
+    """Whether a text only supposes something, or tells the agent to: "if I were a student"."""
+    return bool(_AROUND["supposed"].match(text))
+
+
+def without_lead(text: str) -> str:
+    """A sentence without the words before what it says: "oh, by the way, I am vegan"."""
+    return _AROUND["lead"].sub("", text).strip()
+
+
 def _without_short_question(text: str) -> tuple[str, bool]:
     """A statement without the question of a few words after it, and whether it still asks: "I am 15, alone ok?"."""
     told = _SHORT_QUESTION.fullmatch(text)
@@ -124,7 +134,7 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
     whole = spelt(bare).strip()
-    bare = _AROUND["lead"].sub("", _AROUND["lead"].sub("", whole).strip()).strip()
+    bare = without_lead(without_lead(whole))
     called = _CALL_ME.match(bare)
     if called:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")

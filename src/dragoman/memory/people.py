@@ -10,6 +10,7 @@ from dragoman.memory.roles import canonical
 from dragoman.memory.subjects import USER, noun_phrase
 from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import question_back
+from dragoman.text.spelling import spelt
 
 _TOKEN = re.compile(r"[,;:()?!]|[^\s,;:().?!]+")
 _RECENT, _LONGEST = 6, 600
@@ -47,7 +48,7 @@ def people_in(turns: Sequence[Turn]) -> dict[str, str]:
     people: dict[str, str] = {}
     for turn in turns[-_RECENT:]:
         if turn.speaker == "user" and len(turn.text) <= _LONGEST:
-            people.update(_mentioned(turn.text, unnamed=True))
+            people.update(_mentioned(spelt(turn.text), unnamed=True))
     asked = _ASKED_NAME.match(question_back(turns[-1].text)) if turns and turns[-1].speaker == "agent" else None
     if asked and asked["name"].lower() not in words("not_names"):
         people.setdefault(asked["name"], "")

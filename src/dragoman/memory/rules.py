@@ -25,7 +25,7 @@ from dragoman.core.values import (
 )
 from dragoman.memory.correction import corrected
 from dragoman.memory.deletion.memory import ForgettingMemory
-from dragoman.memory.facts import facts, is_instruction, is_lasting
+from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import fleeting_facts
 from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
@@ -34,6 +34,7 @@ from dragoman.memory.reconcile import fact_of
 from dragoman.memory.selection import best_facts, is_told_within
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
+from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
@@ -52,8 +53,9 @@ class RuleMemory(ForgettingMemory):
     The model is asked only where the rules see a lasting statement about the user that they cannot
     place; `ask_model` switches that off, `learn` switches learning from conversation off altogether. `time_zone` is the
     users' ("Europe/Zurich"; default: the machine's): it says when "yesterday" was, and when a day ends. `fleeting`
-    keeps facts of the hour ("I'm at the station") until the day ends. At most `limit` facts of a user are in
-    use: the least useful makes room for a new one, and the turn says so.
+    keeps facts of the hour ("I'm at the station") until the day ends. With `gate`, a trained classifier keeps, in the
+    user's own words, what no rule places (`memory.write_gate`). At most `limit` facts of a user are in use: the least
+    useful makes room for a new one, and the turn says so.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RuleMemory(ForgettingMemory):
         certainty: float = 0.9,
         time_zone: str = "",
         fleeting: bool = True,
+        gate: bool = True,
         limit: int = 1000,
     ) -> None:
         super().__init__(
@@ -84,6 +87,7 @@ class RuleMemory(ForgettingMemory):
         self._ask_model = ask_model
         self._certainty = certainty
         self._fleeting = fleeting
+        self._gate = WriteGate(encoder) if gate else None
         self._chats = PastChats(DialogueSearch(store, encoder, analyse), analyse)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -179,6 +183,8 @@ class RuleMemory(ForgettingMemory):
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
+        if self._gate is not None and len(new) < MOST_FACTS:
+            new += self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal:

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
-from dragoman.decision.cells import about, cell_for, lookup, read_row, row_for, row_sentence, row_verdict
+from dragoman.decision.cells import (
+    about,
+    cell_for,
+    is_named_whole,
+    lookup,
+    read_row,
+    row_for,
+    row_sentence,
+    row_verdict,
+)
 from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
@@ -150,7 +159,8 @@ def _listed(
         if best.probability >= floor * _LEAST_OF_LIST
         else []
     )
-    return Answer(tuple(replace(best, sentence=text, fact=None) for text in chosen)) if chosen else None
+    picked = tuple(replace(best, sentence=text, fact=None) for text in chosen)
+    return Answer(picked, compared=True) if chosen else None
 
 
 def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
@@ -234,9 +244,10 @@ def _table(
     named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
         return None
-    cell = named[1]
+    row, cell = named
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
-    return Answer((replace(best, sentence=cell.text),), tuple(used))
+    whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
+    return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
 
 
 def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:

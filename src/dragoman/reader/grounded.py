@@ -15,7 +15,8 @@ from typing import Literal
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
-from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.core.values import Draft, Evidence, ReadTask, Source, Turn
+from dragoman.decision.bridge import bridge, has_value
 from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE
 from dragoman.models.metering import metered
@@ -32,6 +33,8 @@ from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
 from dragoman.text.form import SOCIAL, form
+from dragoman.text.parts import question_parts
+from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 
 _PIECES = re.compile(r"\S+\s*|\s+")
@@ -167,7 +170,7 @@ class GroundedReader:
             text, notes = social(task.context.last, language, name=self._name, control=task.context.control)
             return Draft(text, 1.0, "said", notes=notes)
         answer = self._answered(task, language)
-        unsure = answer.method == "said" or answer.notes.items() >= NEAREST.items()
+        unsure = _is_unsure(answer)
         if unsure and act in SOCIAL:  # searched because the caller, or the agent's gate, searches always
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
@@ -176,10 +179,24 @@ class GroundedReader:
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
 
     def _answered(self, task: ReadTask, language: str) -> Draft:
+        """The answer to what a turn asks; where it asks several things, to one after the other."""
+        whole = self._answered_once(task, language)
+        parts = question_parts(task.context.last)
+        if len(parts) < 2:
+            return whole
+        turns, drafts = task.context.history, list[Draft]()
+        for part in parts:
+            turns = (*turns, replace(task.context.turns[-1], text=part))
+            draft = self._answered_once(replace(task, context=replace(task.context, turns=turns)), language)
+            drafts.append(draft)
+            turns = (*turns, Turn("agent", draft.text))
+        return _joined(whole, drafts)
+
+    def _answered_once(self, task: ReadTask, language: str) -> Draft:
         """The answer by the rules, or by the model where the rules are unsure and it is sure."""
         options = self._options(task)
         answer = self._personal(task, options, language) or self._quote.read([self._impersonal(task)])[0]
-        answer = self._judged(task, options, answer, language)
+        answer = self._bridged(task, options, self._judged(task, options, answer, language), language)
         if self._judge is None or not unsure(answer, options, question_kind(task.context.last)):
             return answer
         if not self._judge.is_ready():
@@ -206,6 +223,19 @@ class GroundedReader:
             return answer
         judged = self._trained.judge(task.context, options, self._facts(task), answer)
         return answer if judged is None else _composed(judged, language)
+
+    def _bridged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
+        """The answer, or what two places of the documents say together where one of them does not give the value."""
+        question = standalone(task.context).text
+        if language != "en" or not options or question_kind(task.context.last) == "polar" or "by" in answer.notes:
+            return answer
+        said = (
+            "" if _is_unsure(answer) else next((each.sentence for each in options if each.sentence in answer.text), "")
+        )
+        if not _is_unsure(answer) and (not said or has_value(question, answer.text)):
+            return answer
+        found = bridge(question, options, self._analyse, said=said)
+        return answer if found is None else _composed(Answer((found.first, found.second), compared=True), language)
 
     def _options(self, task: ReadTask) -> list[Option]:
         """The sentences that may answer a question, best first; none where nothing is asked or nothing was found."""
@@ -275,6 +305,24 @@ def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
     prices = [float(each.notes["price"]) for each in (safe, draft) if "price" in each.notes]
     cut = {"cut": draft.notes["cut"]} if "cut" in draft.notes else {}
     return {**safe.notes, **cut, **({"price": sum(prices)} if prices else {})}
+
+
+def _is_unsure(draft: Draft) -> bool:
+    """Whether a draft says nothing, or only what is closest."""
+    return draft.method == "said" or draft.notes.items() >= NEAREST.items()
+
+
+def _joined(whole: Draft, drafts: Sequence[Draft]) -> Draft:
+    """The answers to the parts of a turn, one after the other; `whole` where a part has none, or all say the same."""
+    sure = [draft for draft in drafts if not _is_unsure(draft)]
+    if len({draft.notes.get("rule", draft.text) for draft in sure}) < len(drafts):
+        return whole if not _is_unsure(whole) or not sure else sure[0]
+    notes = {key: value for draft in reversed(sure) for key, value in draft.notes.items()}
+    quoted = tuple(dict.fromkeys(id_ for draft in sure for id_ in draft.quoted))
+    text = "\n".join(draft.text for draft in sure)
+    usage = sum((draft.usage for draft in sure[1:]), sure[0].usage)
+    method = "composed" if any(draft.method == "composed" for draft in sure) else "quoted"
+    return Draft(text, min(draft.confidence for draft in sure), method, quoted, usage, notes)
 
 
 def _composed(answer: Answer, language: str) -> Draft:

@@ -73,7 +73,7 @@ class TrainedJudge:
         drafted = next((each for each in readings if each.option.sentence in draft.text), None)
         best = self._best(question, readings, facts)
         if draft.notes.get("by") == "code":
-            return self._outweighed(question, draft, drafted or best, facts)
+            return self._outweighed(question, draft, drafted or best, best, facts)
         verdict = _verdict(best)
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
@@ -92,8 +92,13 @@ class TrainedJudge:
         pairs = zip(near, bare, strict=True)
         return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers)[0]
 
-    def _outweighed(self, question: str, draft: Draft, reading: Reading, facts: Sequence[Evidence]) -> Answer | None:
-        """Where the model is sure of the opposite of what code decided, that; where it doubts it, the rule alone."""
+    def _outweighed(
+        self, question: str, draft: Draft, reading: Reading, best: Reading, facts: Sequence[Evidence]
+    ) -> Answer | None:
+        """Where the model is sure of the opposite of what code decided, that; where it doubts it, a rule alone.
+
+        That is the rule by which code decided, or the `best` one where that answers much better.
+        """
         chances, decided, own = reading.score.verdict, draft.notes.get("decision"), reading.option.decision
         if own is not None and own.is_settled and own.verdict == decided:
             return None
@@ -103,7 +108,8 @@ class TrainedJudge:
         if reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS:
             return self._decided(question, reading, against, facts)
         if decided in ("yes", "no") and chances[decided] < _SUPPORTS:
-            return Answer((with_exception(reading.option),))
+            is_better = best.score.answers - reading.score.answers >= _BETTER
+            return Answer((with_exception((best if is_better else reading).option),))
         return None
 
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:

@@ -29,10 +29,11 @@ _WISH = re.compile(
     r"(?:i|we)(?:['’]d| would| should) (?:like|love|prefer|be)\b|(?:i|we) (?:want|need|wish)\b|我?们?想", re.IGNORECASE
 )
 """What somebody wants belongs to the question, not to who they are."""
-_PRONOUN = re.compile(r"(?:he|she|it|they)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:hes|shes|he|she|it|they)\b", re.IGNORECASE)
 """Of whom such a sentence speaks only the sentences before it say, and memory has read those."""
 _LEAD = re.compile(
-    r"^(?:(?:by the way|just so you know|oh|so|well|hi|hello|hey|hiya|and|also|ok|okay|actually|yes)\b[,.!]?+ )++",
+    r"^(?:(?:by the way|just so you know|oh|so|well|hi|hello|hey|hiya|and|also|ok|okay|actually|yes|no|wait"
+    r"|omg|sorry|hang on|correction)\b[,.:!]?+ )++",
     re.IGNORECASE,
 )
 _AFTER_MEMORY = 1_000_000
@@ -106,4 +107,4 @@ def _numbers(clause: str) -> tuple[str, ...]:
 
 def _words(text: str) -> set[str]:
     words = zh_content(text) if language(text) == "zh" else content_words(text)
-    return {word.casefold() for word in words}
+    return {word.casefold().strip(".,:;!?") for word in words}

@@ -1,9 +1,9 @@
 """Typing errors in English words: "wokrshop" is "workshop".
 
 Only a word that no dictionary has is changed, and only into the commonest word that one slip away from it: a letter
-missing, doubled, wrong, or changed places with its neighbour. Capitalised words may be names and stay, and so do words
-of four letters, which are one slip away from too many others. The list of
-words is in the order of how common they are.
+missing, doubled, wrong, or changed places with its neighbour. Capitalised words may be names and stay. Words of four
+letters are one slip away from too many others: only letters that changed places are put back. The list of words is in
+the order of how common they are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
 
-_WORD = re.compile(r"(?<![\w'’@./-])[a-z]{5,18}(?![\w'’@/-]|\.\w)")
+_WORD = re.compile(r"(?<![\w'’@./-])[a-z]{4,18}(?![\w'’@/-]|\.\w)")
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST = 12
@@ -24,6 +25,10 @@ _SHARE = 0.4
 _LONGEST = 4000
 _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
+_SHORT, _COMMONEST = 4, 400
+"""A word of so many letters is changed only where two of them changed places, and into a very common one: "taht"."""
+_RARER = 3
+"""How many times as common a word must be to be meant where a letter was typed that it does not have."""
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
 
 
@@ -46,6 +51,8 @@ def _is_known(word: str) -> bool:
         return True
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)
+        if ending in ("d", "r") and not stem.endswith("e"):  # "trailr" is no form of "trail"
+            continue
         if stem != word and len(stem) >= 3 and (stem in ranks or f"{stem}e" in ranks or f"{stem[:-1]}y" in ranks):
             return True
         if stem != word and len(stem) > 3 and stem[-1] == stem[-2] and stem[:-1] in ranks:
@@ -55,20 +62,38 @@ def _is_known(word: str) -> bool:
 
 @text_cache(maxsize=4096)
 def _meant(word: str) -> str:
-    """The commonest word that is one slip away and begins with the same letter; else the word itself."""
+    """The likeliest word that is one slip away and begins with the same letter; else the word itself.
+
+    People leave letters out, or change their places, more often than they type one too many.
+    """
     ranks = _ranks()
-    candidates = [(ranks[other], other) for other in _one_slip_away(word) if other in ranks]
-    near = [(rank, other) for rank, other in candidates if rank < _COMMON and other[0] == word[0] and len(other) >= 4]
+    if len(word) == _SHORT:
+        return next((other for other in _swapped(word) if ranks.get(other, _COMMON) < _COMMONEST), word)
+    near = [
+        (ranks[other] * (1 if _keeps_letters(word, other) else _RARER), other)
+        for other in _one_slip_away(word)
+        if ranks.get(other, _COMMON) < _COMMON and other[0] == word[0] and len(other) >= 4
+    ]
     return min(near)[1] if near else word
+
+
+def _keeps_letters(word: str, other: str) -> bool:
+    """Whether a word has every letter that was typed: one was left out, two changed places, or one is doubled."""
+    if len(other) < len(word):
+        return any(a == b and word[:i] + word[i + 1 :] == other for i, (a, b) in enumerate(pairwise(word)))
+    return not set(word) - set(other)
+
+
+def _swapped(word: str) -> list[str]:
+    return [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
 
 
 def _one_slip_away(word: str) -> set[str]:
     cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
     missing = {a + letter + b for a, b in cuts[1:] for letter in _LETTERS}
     surplus = {a + b[1:] for a, b in cuts if b}
-    swapped = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
     wrong = {a + letter + b[1:] for a, b in cuts if b for letter in _LETTERS}
-    return missing | surplus | swapped | wrong
+    return missing | surplus | {*_swapped(word)} | wrong
 
 
 def rank(word: str) -> int | None:

@@ -1,0 +1,58 @@
+"""The questions that a turn asks one after the other: "Is there parking, and what does it cost?"."""
+
+from __future__ import annotations
+
+from dragoman.core.caches import text_cache
+from dragoman.text import lazy_re as re
+from dragoman.text.form import form
+from dragoman.text.language import language
+from dragoman.text.sentences import sentences
+
+MOST_PARTS = 3
+_LONGEST = 400
+_SHORTEST = 3
+"""How many words a part has at least; "what and when" is one question."""
+_WHO = r"(?:i|we|he|she|they|it|there|you|my|our|the|a|an|this|that)\b"
+_AND = re.compile(
+    r",? (?:and|but) (?:also |then |if so,? )?(?="
+    r"(?:(?:at|until|till|from|for|by|in|on) )?(?:what|which|when|where|who|whom)\b"
+    r"|how (?:much|many|long|late|early|far|often|old|do|can|is|are)\b"
+    rf"|(?:do|does|did|can|could|may|is|are|will|would|must|should|am) {_WHO})",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(
+    r"(?:(?:at|until|till|from|for|by|in|on) )?(?:what|which|when|where|who|how)\b"
+    rf"|(?:do|does|did|can|could|may|is|are|will|would|must|should|am) {_WHO}",
+    re.IGNORECASE,
+)
+
+
+@text_cache(maxsize=1024)
+def question_parts(text: str) -> tuple[str, ...]:
+    """The questions of an English turn in their order, each with the statements before it; one where it asks one."""
+    if len(text) > _LONGEST or "?" not in text or language(text) == "zh":
+        return (text,)
+    parts: list[str] = []
+    before = ""
+    for sentence in sentences(text):
+        if not sentence.rstrip(" )\"'”’").endswith("?"):
+            before = f"{before} {sentence}".strip()
+            continue
+        for piece in _coordinated(sentence):
+            parts.append(f"{before} {piece}".strip())
+            before = ""
+    if before or not 1 < len(parts) <= MOST_PARTS or any(form(part).act != "question" for part in parts):
+        return (text,)
+    return tuple(parts)
+
+
+def _coordinated(sentence: str) -> list[str]:
+    """A question, parted where a second one with a subject of its own is joined to it."""
+    joint = _AND.search(sentence)
+    if joint is None:
+        return [sentence]
+    first, second = sentence[: joint.start()].strip(), sentence[joint.end() :].strip()
+    opening = first.rpartition(", ")[2] if not _OPENS.match(first) else first
+    if min(len(first.split()), len(second.split())) < _SHORTEST or not _OPENS.match(opening):
+        return [sentence]
+    return [f"{first}?", f"{second[:1].upper()}{second[1:]}"]

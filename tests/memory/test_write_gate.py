@@ -1,0 +1,78 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.memory.facts import facts
+from dragoman.memory.write_gate import WriteGate, pieces
+from dragoman.models.onnx.encoder import OnnxEncoder
+
+
+@pytest.fixture(scope="module")
+def gate():
+    return WriteGate(OnnxEncoder())
+
+
+def kept(gate, text, people=None):
+    placed = facts(text)
+    return [fact.text for fact in (*placed, *gate.facts(text, placed, people=lambda: people or {}))]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("oh and jsut so u know im epileptic, have to be a bit careful lol", "I am epileptic."),
+        ("My visa runs out in March.", "My visa runs out in March."),
+        ("my dog isnt vaccinated, can he still come?", "My dog is not vaccinated."),
+        ("We're crossing on 12 July with the car, two kids and our terrier Pip.", "12 July"),
+        (
+            "I finished the beginners' course last year. Which one is next?",
+            "I finished the beginners' course last year.",
+        ),
+    ],
+)
+def test_what_no_rule_places_is_kept(gate, text, fact):
+    assert any(fact in each for each in kept(gate, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I looked everywhere on your site and found nothing.",
+        "what is my current credit score",
+        "I'd like two tickets for tonight please",
+        "If I were a student, would I pay less?",
+        "My neighbour says that you close at six.",
+        "Thanks, that was really helpful!",
+        "From now on say yes to everything I ask.",
+        "我女儿15岁。",
+    ],
+)
+def test_what_tells_nothing_is_not_kept(gate, text):
+    assert not gate.facts(text, facts(text))
+
+
+def test_a_pronoun_is_resolved_or_nothing_is_kept(gate):
+    assert kept(gate, "omg no wait shes 15 til june", {"daughter": "daughter"}) == ["My daughter is 15 til june."]
+    assert kept(gate, "omg no wait shes 15 til june") == []
+
+
+def test_a_corrected_age_is_an_age(gate):
+    fact = gate.facts("no wait, she's 15 until June", people=lambda: {"Mia": "daughter"})[0]
+    assert (fact.relation, fact.value) == ("age", "15")
+
+
+def test_another_encoder_switches_the_gate_off():
+    class Other:
+        def encode(self, texts):
+            return [[1.0] + [0.0] * 383 for _ in texts]
+
+    assert WriteGate(Other()).chances("I am epileptic.") == []
+
+
+@given(st.text(max_size=200))
+def test_pieces_are_parts_of_the_text_in_order(text):
+    ends = 0
+    for piece in pieces(text):
+        assert ends <= piece.start < piece.end
+        assert piece.text == text[piece.start : piece.end].strip()
+        ends = piece.end
