@@ -1,6 +1,6 @@
 """What remembering costs a turn, and what asking memory by time and meaning costs, on SQLite.
 
-    python benchmarks/memory_speed.py [--users 2000] [--facts 100] [--folder DIR]
+    python benchmarks/memory_speed.py [--users 2000] [--facts 100] [--folder DIR] [--part asking]
 
 Remembering: `RuleMemory.learn` on turns of small talk and on turns that state facts, for a user with 200 facts and a
 past of 40 chats, without a model call; the encoder is the default one. Aim: 95 of 100 turns under 20 ms.
@@ -155,15 +155,18 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=2000)
     parser.add_argument("--facts", type=int, default=100)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--part", choices=("remembering", "asking", "all"), default="all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as passing, use_clock("2026-05-04T10:00:00Z"):
         folder = options.folder or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
         heads = " ".join(f"{head:>8}" for head in ("median", "95 %", "99 %", "cpu 50", "cpu 95", "cpu 99"))
         print(f"{'milliseconds':44} {heads}   calls")
-        for line in remembering(Path(passing)):
-            print(line)
-        print(asking(folder, options.users, options.facts))
+        if options.part != "asking":
+            for line in remembering(Path(passing)):
+                print(line)
+        if options.part != "remembering":
+            print(asking(folder, options.users, options.facts))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from dragoman.core.values import Context, Draft, Request
 def test_the_signature_is_the_generated_one():
     assert str(inspect.signature(Request)) == (
         "(context: 'Context', sources: 'tuple[Source, ...]', k: 'int' = 3, given: 'tuple[Evidence, ...]' = (), "
-        "without: 'frozenset[str]' = frozenset(), plan: 'tuple[SourceName, ...]' = ()) -> None"
+        "without: 'frozenset[str]' = frozenset(), plan: 'tuple[SourceName, ...]' = (), since: 'str' = '', "
+        "until: 'str' = '') -> None"
     )
 
 

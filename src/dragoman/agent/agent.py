@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, tzinfo
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from dragoman.agent.stage import Stage, TurnState, require
+from dragoman.agent.time_filter import TimeFilter
 from dragoman.core.errors import ConfigError, PlanError, SourceError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Role
 from dragoman.core.values import (
@@ -78,6 +80,7 @@ class Agent:
         names: Mapping[str, str] | None = None,
         language: str = "en",
         date_of: Callable[[Scope, Passage], str] | None = None,
+        zone_of: Callable[[Scope], tzinfo] = lambda _: UTC,
     ) -> None:
         if k < 1:
             raise ConfigError(f"k must be at least 1, not {k}.", remedy="Set retriever.k to the passages wanted.")
@@ -99,6 +102,7 @@ class Agent:
         self._model_words = bool(getattr(reader, "words_replies", getattr(reader, "follows_instructions", False)))
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
+        self._times = TimeFilter(self._by_name, date_of, zone_of)
         self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
@@ -210,6 +214,7 @@ class Agent:
             if legal is None:
                 plan, legal = self._checked(plan, turn)  # noqa: PLW2901 - the plan that is carried out
             plan, legal = self._allowed(plan, legal, turn.context)  # noqa: PLW2901 - likewise
+            plan = self._times.planned(plan, turn.context)  # noqa: PLW2901 - likewise
             turn.plan = plan if legal.steps else NULL_PLAN
             turn.steps, turn.sources, turn.personal = legal
             turn.notes.append(Note(role, component, share, plan, *meter.share(len(turns))))
@@ -262,7 +267,7 @@ class Agent:
             for turn in turns
         ]
         with self._stage("retriever", turns) as stage, metered() as meter:
-            results = self.retriever.retrieve(requests)
+            results = self._times.retrieve(self.retriever, requests, [turn.plan for turn in turns])
             require(results, turns, stage)
             queries = [self._describe(request) for request in requests] if self._describe else [""] * len(requests)
         role, component, share = stage.header
@@ -275,12 +280,19 @@ class Agent:
 
     def _readable(self, evidence: Sequence[Evidence], context: Context) -> tuple[Evidence, ...]:
         """Evidence without rows that the caller's control excludes, whatever the retriever gave."""
-        if not context.control.limits_sources:
+        control = context.control
+        if not (control.limits_sources or control.since or control.until):
             return tuple(evidence)
         return tuple(
             piece
             for piece in evidence
-            if TOLD in piece.passage.meta or context.control.reads(self._by_name[piece.source])
+            if TOLD in piece.passage.meta
+            or (
+                control.reads(self._by_name[piece.source])
+                and (
+                    self._by_name[piece.source].about != "user" or piece.passage.is_within(control.since, control.until)
+                )
+            )
         )
 
     def _most(self, turn: TurnState) -> int:

@@ -17,7 +17,14 @@ from dragoman.agent.user_data import DEFAULT_DIALOGUE, DEFAULT_USER, UserData
 from dragoman.agent.warm import WarmUp
 from dragoman.core.caches import clear_caches
 from dragoman.core.clock import stamp
-from dragoman.core.control import DEFAULT_CONTROL, MemoryMode, RetrieveMode, TurnControl, sources_with_needs
+from dragoman.core.control import (
+    DEFAULT_CONTROL,
+    MemoryMode,
+    RetrieveMode,
+    TurnControl,
+    checked_date,
+    sources_with_needs,
+)
 from dragoman.core.errors import InputError, ServiceError
 from dragoman.core.trace import Note, Reply, Trace, reply_from_json, reply_to_json
 from dragoman.core.values import (
@@ -166,14 +173,18 @@ class Assistant(UserData):
         memory: MemoryMode = "on",
         keep: bool = True,
         sources: Sequence[str] | None = None,
+        since: str = "",
+        until: str = "",
     ) -> Reply:
         """The reply to a turn; both are added to the dialogue.
 
         `retrieve` is `auto`, `always` or `never` and overrides the gate; `memory` is `on`, `read` or `off`; `sources`
-        are the names of those that may be searched. With `keep` false nothing is written to any file, neither turns nor
+        are the names of those that may be searched; `since` and `until` are the dates ("2026-05-03") between which a
+        document is dated and a fact was told. With `keep` false nothing is written to any file, neither turns nor
         facts; later private turns of the same dialogue, in this process, still know them.
         """
-        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources))
+        period = checked_date("since", since), checked_date("until", until)
+        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources), *period)
         return self.ask_many([UserTurn(text, user, dialogue, control=control)])[0]
 
     def ask_many(self, asks: Sequence[UserTurn]) -> list[Reply]:
@@ -209,12 +220,15 @@ class Assistant(UserData):
         memory: MemoryMode = "on",
         keep: bool = True,
         sources: Sequence[str] | None = None,
+        since: str = "",
+        until: str = "",
     ) -> Iterator[Note | str | Reply]:
         """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given.
 
         The options are those of `ask`.
         """
-        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources))
+        period = checked_date("since", since), checked_date("until", until)
+        control = TurnControl(retrieve, memory, keep, None if sources is None else tuple(sources), *period)
         for piece in self.exchange(UserTurn(text, user, dialogue, tuple(before), control=control)):
             yield piece.reply if isinstance(piece, Kept) else piece
 

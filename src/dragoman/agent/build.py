@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from datetime import tzinfo
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,6 +21,7 @@ from dragoman.agent.reencoding import reencoding_of
 from dragoman.agent.refine import Refiner
 from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
+from dragoman.core.clock import zone_of
 from dragoman.core.environment import home
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.model_names import model_table
@@ -205,6 +207,7 @@ def assemble(
         fallback=design.fallback,
         names=names,
         date_of=_dates(store),
+        zone_of=_zones(store, str(tables["memory"].get("time_zone", ""))),
     )
     return Assistant(
         agent,
@@ -284,6 +287,17 @@ def _dates(store: Store) -> Callable[[Scope, Passage], str]:
         return passage_date(store, scope, passage)
 
     return date_of
+
+
+def _zones(store: Store, default: str) -> Callable[[Scope], tzinfo]:
+    """The time zones of users."""
+
+    def zone_of_user(scope: Scope) -> tzinfo:
+        from dragoman.memory.zones import UserZones
+
+        return UserZones(store, zone_of(default)).of(scope)
+
+    return zone_of_user
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:

@@ -22,7 +22,7 @@ from dragoman.cli.terminal.agent_options import (
     piped,
 )
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
-from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
+from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, Since, Until, options_of
 from dragoman.core.control import TurnControl
 from dragoman.core.trace import Reply, reply_to_json
 
@@ -58,6 +58,8 @@ def ask(
     retrieve: Retrieve = "auto",
     memory: MemoryUse = "on",
     private: Private = False,
+    since: Since = "",
+    until: Until = "",
     model: Model = None,
     settings: Set = None,
     state: State = None,
@@ -66,7 +68,7 @@ def ask(
     turn = _turn(text)
     with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
-        options = options_of(TurnControl(retrieve, memory, keep=not private))
+        options = options_of(TurnControl(retrieve, memory, keep=not private, since=since, until=until))
         if as_json:
             print_json(assistant.ask(turn, user=user, dialogue=name, **options))
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
 from dragoman.core.errors import InputError
@@ -20,19 +21,30 @@ def _check(name: str, value: str, modes: tuple[str, ...]) -> None:
         raise InputError(f"{name} is '{str(value)[:40]}'.", remedy=f"Use {', '.join(modes[:-1])} or {modes[-1]}.")
 
 
+def checked_date(name: str, value: str) -> str:
+    """A date of a caller's in ISO 8601, or ""; anything else is an error."""
+    try:
+        return value if not value or datetime.fromisoformat(value) else ""
+    except ValueError as error:
+        raise InputError(f"{name} is '{value[:40]}'.", remedy="Give a date like 2026-05-03.") from error
+
+
 @dataclass(frozen=True, slots=True)
 class TurnControl:
     """What the caller decides about a turn; the defaults leave everything to the agent.
 
     `retrieve` overrides the gate. `memory` is `on` (read and write facts about the user), `read` or `off`. A turn with
     `keep` false is private: no text of it is stored and memory does not change. `sources` are the sources that may be
-    searched, with those that they need; None allows all.
+    searched, with those that they need; None allows all. `since` and `until` are dates in ISO 8601: only documents that
+    are dated from the one on and before the other are searched, and only facts that were told in between.
     """
 
     retrieve: RetrieveMode = "auto"
     memory: MemoryMode = "on"
     keep: bool = True
     sources: tuple[str, ...] | None = None
+    since: str = ""
+    until: str = ""
 
     def __post_init__(self) -> None:
         _check("retrieve", self.retrieve, RETRIEVE_MODES)

@@ -56,6 +56,10 @@ class Source:
         return scope if self.private else scope.shared
 
 
+_MOST_SAID = 240
+"""Characters of the sentence that told a fact by which the fact is found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of text in a source; `parent` points at the passage it depends on, if any."""
@@ -76,10 +80,22 @@ class Passage:
         return self.meta.get("date", "")
 
     @property
+    def moment(self) -> str:
+        """When a fact was said, or the day of a document; "" where neither is known."""
+        return self.meta.get("said_at") or self.date
+
+    def is_within(self, since: str, until: str) -> bool:
+        """Whether the moment lies in a period; "" is no bound, and no moment is in no period."""
+        moment = self.moment
+        return not (since or until) or (bool(moment) and since <= moment and (not until or moment < until))
+
+    @property
     def indexed(self) -> str:
-        """What search reads: the text under its title and heading path."""
+        """What search reads: the text under its title and heading path, and the sentence that told a fact."""
         path = " > ".join(dict.fromkeys(part for part in (self.title, *self.headings) if part))
-        return f"{path}\n{self.text}" if path else self.text
+        text = f"{path}\n{self.text}" if path else self.text
+        said = self.meta.get("said", "")[:_MOST_SAID].strip() if "slot" in self.meta else ""
+        return f"{text} {said}" if said and said.rstrip(".!。！").casefold() not in self.text.casefold() else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +142,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source."""
+    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source.
+
+    `since` and `until` keep rows whose moment lies in between (`since <= moment < until`), as text in ISO 8601; ""
+    is no bound, and a row without a moment is in no period.
+    """
 
     scope: Scope
     source: SourceName
@@ -135,6 +155,13 @@ class Query:
     vector: Sequence[float] | None = None
     parents: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
+    since: str = ""
+    until: str = ""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether only rows of a period are wanted."""
+        return bool(self.since or self.until)
 
 
 @dataclass(frozen=True, slots=True)

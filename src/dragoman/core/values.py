@@ -215,11 +215,17 @@ _NO_SEARCH = "<div><em>nothing is looked up</em></div>"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The sources to search: steps in order, the sources of a step searched jointly. NULL is ()."""
+    """The sources to search: steps in order, the sources of a step searched jointly. NULL is ().
+
+    `since` and `until` limit the search to rows of a period, as in `Query`; `latest` prefers newer documents.
+    """
 
     steps: tuple[tuple[SourceName, ...], ...] = ()
     probabilities: Mapping[SourceName, float] = field(default_factory=dict)
     reason: str = ""
+    since: str = field(default="", metadata={SPARSE: True})
+    until: str = field(default="", metadata={SPARSE: True})
+    latest: bool = field(default=False, metadata={SPARSE: True})
 
     @property
     def sources(self) -> tuple[SourceName, ...]:
@@ -228,6 +234,12 @@ class Plan:
     @property
     def is_null(self) -> bool:
         return not self.steps
+
+    @property
+    def period(self) -> str:
+        """The period in words: "from 2025-01-01 and before 2026-01-01"; "" where there is none."""
+        parts = (f"from {self.since}" if self.since else "", f"before {self.until}" if self.until else "")
+        return " and ".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -242,7 +254,8 @@ NULL_PLAN = Plan()
 class Request:
     """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again.
 
-    `plan` are all sources that were planned, for who reads the plan too; () where it is not known.
+    `plan` are all sources that were planned, for who reads the plan too; () where it is not known. `since` and `until`
+    limit the rows to a period, as in `Query`.
     """
 
     context: Context
@@ -251,6 +264,15 @@ class Request:
     given: tuple[Evidence, ...] = ()
     without: frozenset[str] = frozenset()
     plan: tuple[SourceName, ...] = ()
+    since: str = ""
+    until: str = ""
+
+    def period_of(self, source: Source) -> tuple[str, str]:
+        """The period of the rows of a source; none for facts where the question, not the caller, gave it."""
+        control = self.context.control
+        if source.about == "user" and not (control.since or control.until):
+            return "", ""
+        return self.since, self.until
 
 
 @quick

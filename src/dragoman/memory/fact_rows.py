@@ -113,12 +113,13 @@ class FactRows:
             return NOTHING_LEARNED
         joined: list[Passage] = []
         added: list[tuple[Fact, Passage]] = []
+        facts = {passage.id: fact_of(passage) for passage in known}
         live = list(known)
         rows = self._next_position(scope, known)
-        people = people_of([*map(fact_of, known), *new])
+        people = people_of([*facts.values(), *new])
         for stated in new:
             fact = with_known_names(stated, people)
-            same = next((passage for passage in live if repeats(fact, fact_of(passage))), None)
+            same = next((passage for passage in live if repeats(fact, facts[passage.id])), None)
             if same is not None:
                 joined.append(same)
             elif self._is_full(fact, live, rows):
@@ -126,10 +127,11 @@ class FactRows:
             else:
                 passage = self._passage(scope, fact, rows)
                 added.append((fact, passage))
+                facts[passage.id] = fact
                 if not is_announced(fact):
-                    live = [old for old in live if not replaces(fact, fact_of(old), people)] + [passage]
+                    live = [old for old in live if not replaces(fact, facts[old.id], people)] + [passage]
                 rows += 1
-        superseded = self._put(scope, added, people)
+        superseded = self._put(scope, added, people, facts)
         new_ids = [passage.id for _, passage in added]
         return Learned(
             tuple(passage for _, passage in added),
@@ -157,9 +159,13 @@ class FactRows:
         return tuple(gone)
 
     def _put(
-        self, scope: Scope, added: Sequence[tuple[Fact, Passage]], people: Mapping[str, str]
+        self,
+        scope: Scope,
+        added: Sequence[tuple[Fact, Passage]],
+        people: Mapping[str, str],
+        facts: Mapping[str, Fact],
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark those that they replace; what was replaced."""
+        """Write new facts, and mark those that they replace; what was replaced. `facts` are those read already."""
         assert self._source is not None
         if not added:
             return ()
@@ -173,7 +179,8 @@ class FactRows:
                 self._store.supersede(scope, passage.id, PENDING, meta={PENDING: "yes"})
                 continue
             for old in older_than(passage.id, live):
-                if old.id not in superseded and replaces(fact, fact_of(old), people):
+                had = facts.get(old.id) or fact_of(old)
+                if old.id not in superseded and replaces(fact, had, people):
                     meta = ended(old, fact.valid_from or stamp(), fact.said_at or stamp())
                     self._store.supersede(scope, old.id, passage.id, meta=meta)
                     superseded[old.id] = old

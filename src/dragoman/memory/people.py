@@ -19,6 +19,7 @@ _CALLED = re.compile(
     r"(?<![A-Za-z-])(?P<role>[A-Za-z-]{1,30}+)(?:,| called| named)(?:,)? "
     r"(?P<names>[A-ZÀ-Þ][\w'’-]*+(?:(?:, | and )[A-ZÀ-Þ][\w'’-]*+)*)"
 )
+_OWN = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
 _CHINESE = re.compile(
     rf"我(?:的|家的?)?(?P<role>{'|'.join(sorted(words('roles_zh') | words('pets_zh'), key=len, reverse=True))})"
 )
@@ -82,6 +83,8 @@ def _called(value: str) -> Iterable[tuple[str, str]]:
 
 
 def _mentioned(text: str, *, unnamed: bool = False) -> Iterable[tuple[str, str]]:
+    if not _OWN.search(text):  # most texts, told apart without being split
+        return
     tokens = _TOKEN.findall(text)
     for i, token in enumerate(tokens):
         if token.lower() in ("my", "our"):

@@ -17,6 +17,7 @@ _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "me
 """Diets of which one holds at a time; somebody may be vegan and gluten-free."""
 _ANYTHING = frozenset(("any", "anything"))
 _NO = re.compile(r"^no |^not ", re.IGNORECASE)
+_NO_LETTERS = re.compile(r"[\W_]+")
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|one|any) ", re.IGNORECASE)
 
 
@@ -100,4 +101,4 @@ def _overlaps(new: str, old: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
+    return _NO_LETTERS.sub("", text.casefold())

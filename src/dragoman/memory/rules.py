@@ -31,7 +31,7 @@ from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of
-from dragoman.memory.selection import best_facts, is_told_within
+from dragoman.memory.selection import best_facts
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
@@ -126,7 +126,7 @@ class RuleMemory(ForgettingMemory):
         else:
             named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": scope}
             return best_facts(self._store, query, source=source, k=k, since=start, until=end, **named)
-        return tuple(row for row in rows if is_told_within(row, start, end))
+        return tuple(row for row in rows if row.is_within(start, end))
 
     def recollect(self, context: Context) -> Recollection | None:
         """What the history of the user's facts has on the last turn; None where it asks for something else."""

@@ -1,4 +1,9 @@
-"""Which facts of a user fit a query best: by meaning and by words together."""
+"""Which facts of a user fit a query best: by meaning and by words together, of the kind and with the leaning asked for.
+
+A sentence encoder hardly tells "I like mushrooms" from "I don't like mushrooms", and does not see that "With whom do I
+watch films?" asks for people. So the query is encoded with words for what it asks for, and a fact that leans the other
+way is set back.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,41 @@ from collections.abc import Callable, Sequence
 
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.values import Hit, Passage, Query, Scope, SourceName
+from dragoman.text import lazy_re as re
 
 _WORDS = 0.1
 """How much the best match by words adds to a cosine (`benchmarks/memory_recall.py`)."""
+_OPPOSITE = 0.15
+"""By how much a like is set back for who asks for dislikes, and the other way round."""
 _LEAST = 20
 """How many facts each of the two searches proposes at least."""
+_KINDS = (
+    (
+        r"\bwhom\b|\bwho\b.{0,40}\b(?:with|for|me|my|i)\b",
+        "people, companions: alone, family, friends, partner, children",
+    ),
+    (r"\bhow (?:well|good|bad|experienced|skilled|fluent)\b", "skill level, experience: beginner, good, advanced"),
+    (r"\bhow (?:much time|long|many (?:minutes|hours))\b", "time available: minutes, hours"),
+    (r"\b(?:which|what) (?:years?|decades?|periods?|eras?|age)\b", "period: years, decades, old, new, recent, classic"),
+    (r"\b(?:must|may|should|can)(?: not|n['’]t)\b|\bnot allowed\b", "restrictions: no, none, nothing with, avoid"),
+    (r"\b(?:at home|at hand|in my (?:kitchen|fridge|pantry|cupboard|house))\b", "available, at hand, I have"),
+    (r"\bhow (?:do|did|am|was) i feel|\b(?:mood|feeling)\b", "mood, feeling: happy, sad, tired, relaxed"),
+)
+"""What questions ask for, and the words in which facts of that kind are told."""
+_KIND_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), words) for pattern, words in _KINDS)
+_LIKING = re.compile(
+    r"\b(?:i|we)\b(?: [\w'’]{1,12}){0,2} (?:like|love|prefer|enjoy|dislike|hate|avoid|stand)\b"
+    r"|\bmy (?:\w{1,12} )?favou?rites?\b"
+    r"|我.{0,6}(?:喜欢|爱|讨厌|反感)",
+    re.IGNORECASE,
+)
+"""Asks what the user likes or dislikes."""
+_NEGATIVE = re.compile(
+    r"\b(?:dislikes?|disliked|hates?|hated|avoids?|avoided|detest|cannot stand|can['’]t stand|no longer|never"
+    r"|not (?:like|enjoy|fond)"
+    r"|(?:do|does|did|would)(?: not|n['’]t))\b|不喜欢|不爱|不吃|不喝|讨厌|反感|忌口",
+    re.IGNORECASE,
+)
 
 
 def best_facts(
@@ -26,28 +61,28 @@ def best_facts(
     until: str = "",
 ) -> tuple[Passage, ...]:
     """The k facts that fit best, best first; with `since` and `until` only those that were told in between."""
-    vector = [float(x) for x in encoder.encode([query])[0]]
-    tokens = analyse(query)
-    most, everything = max(k, _LEAST), store.count(scope, source)
-    while True:
-        near = store.nearest([Query(scope, source, most, vector=vector)])[0]
-        lexical = store.lexical([Query(scope, source, most, tokens=tokens)])[0]
-        ranked = [row for row in _ranked(near, lexical) if is_told_within(row, since, until)]
-        if len(ranked) >= k or most >= everything or not (since or until):
-            return tuple(ranked[:k])
-        most *= 4  # few of the best were told in the period
+    vector = [float(x) for x in encoder.encode([with_kind(query)])[0]]
+    most = max(k, _LEAST)
+    near = store.nearest([Query(scope, source, most, vector=vector, since=since, until=until)])[0]
+    lexical = store.lexical([Query(scope, source, most, tokens=analyse(query), since=since, until=until)])[0]
+    return tuple(_ranked(query, near, lexical)[:k])
 
 
-def _ranked(near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Passage]:
+def with_kind(query: str) -> str:
+    """A query with words for the kind of facts that it asks for, where it says which."""
+    kinds = [words for pattern, words in _KIND_PATTERNS if pattern.search(query)]
+    return f"{query} ({'; '.join(kinds)})" if kinds else query
+
+
+def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Passage]:
     highest = max((hit.score for hit in lexical), default=0.0) or 1.0
     scores = {hit.passage.id: hit.score for hit in near}
     passages = {hit.passage.id: hit.passage for hit in (*near, *lexical)}
     for hit in lexical:
         scores[hit.passage.id] = scores.get(hit.passage.id, 0.0) + _WORDS * hit.score / highest
+    if _LIKING.search(query):
+        leaning = bool(_NEGATIVE.search(query))
+        for passage in passages.values():
+            if bool(_NEGATIVE.search(passage.text)) != leaning:
+                scores[passage.id] -= _OPPOSITE
     return sorted(passages.values(), key=lambda row: -scores[row.id])
-
-
-def is_told_within(row: Passage, since: str, until: str) -> bool:
-    """Whether a row was told from one moment on and before another; "" is no bound, and no date is in no period."""
-    told = row.meta.get("said_at", "")
-    return not (since or until) or (bool(told) and since <= told and (not until or told < until))

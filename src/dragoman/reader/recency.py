@@ -16,6 +16,7 @@ _LATEST = re.compile(
     r"|最新|目前|现行|最近的|如今",
     re.IGNORECASE,
 )
+_NEWEST = re.compile(r"\b(?:latest|newest|most recent)\b|最新|最近的", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{3,}|[\u4e00-\u9fff]", re.IGNORECASE)
 _COMMON = frozenset("the and for are was from with that this has have its not but per at".split())
 _SAME = 0.5
@@ -34,6 +35,11 @@ class OlderVersion:
 
 def asks_for_latest(question: str) -> bool:
     return bool(_LATEST.search(question))
+
+
+def asks_for_newest(question: str) -> bool:
+    """Whether a question asks for the newest document, and not only for what holds now."""
+    return bool(_NEWEST.search(question))
 
 
 def older_versions(question: str, evidence: Sequence[Evidence], days: Mapping[str, str]) -> tuple[OlderVersion, ...]:

@@ -66,6 +66,8 @@ class DialogueRetriever:
         period = next((each for each in find_periods(context.last, at, self._zone) if each.start), None)
         since = stamp(period.start) if period and period.start and period.start <= at else ""
         until = stamp(period.end) if since and period and period.end else ""
+        if context.control.since or context.control.until:
+            since, until = context.control.since, context.control.until
         query = DialogueQuery(context.last, 4 * _CANDIDATES, since, until)
         rows = [
             _titled(replace(hit.passage, source=search.source.name))

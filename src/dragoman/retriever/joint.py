@@ -112,10 +112,7 @@ class ByVectors:
             source = next(candidate for candidate in turn.request.sources if candidate.name == passage.source)
             key = id(turn), place, source.name
             if key not in queries:
-                scope = source.scope(turn.request.context.scope)
-                queries[key] = Query(
-                    scope, source.name, self._pool, vector=turn.vectors[place], without=turn.request.without
-                )
+                queries[key] = _query(turn.request, source, self._pool, turn.vectors[place])
         hits = self._store.nearest(list(queries.values()))
         scores = {(*key, hit.passage.id): hit.score for key, rows in zip(queries, hits, strict=True) for hit in rows}
         missing = [one for one in pairs if (id(one[0]), one[1], one[2].source, one[2].id) not in scores]
@@ -236,12 +233,13 @@ class JointRetriever:
 
     def _rows(self, request: Request, source: Source, question: str) -> list[Passage]:
         scope = source.scope(request.context.scope)
-        passages = self._store.passages(scope, source.name)
+        period = request.period_of(source)
+        passages = (row for row in self._store.passages(scope, source.name) if row.is_within(*period))
         rows = [row for row in islice(passages, self._pool + len(request.without) + 1) if row.id not in request.without]
         if len(rows) <= self._pool:
             return rows
         vector = self._encoder.encode([question])[0]
-        nearest = self._store.nearest([Query(scope, source.name, self._pool, vector=vector, without=request.without)])
+        nearest = self._store.nearest([_query(request, source, self._pool, vector)])
         return [hit.passage for hit in nearest[0]]
 
     def _knowledge_of(self, turn: JointTurn, calibration: Calibration) -> list[Evidence]:
@@ -311,3 +309,10 @@ class JointRetriever:
             self._query = part.options.get("query", self._query)
         if "asking" not in self._given:
             self._asking = part.options.get("asking", self._asking)
+
+
+def _query(request: Request, source: Source, k: int, vector: Sequence[float]) -> Query:
+    """The store query for the rows of a source that are nearest to a vector."""
+    since, until = request.period_of(source)
+    scope = source.scope(request.context.scope)
+    return Query(scope, source.name, k, vector=vector, without=request.without, since=since, until=until)

@@ -74,7 +74,9 @@ class SourceSearch:
 
     def ask(self, k: int) -> Query:
         """Return the store query for k candidates, without a vector."""
-        return Query(self.scope, self.source.name, k, self.weighted, without=self.request.without)
+        since, until = self.request.period_of(self.source)
+        without = self.request.without
+        return Query(self.scope, self.source.name, k, self.weighted, without=without, since=since, until=until)
 
     def prefers(self, passage: Passage) -> bool:
         return self.dependency == "prefer" and passage.parent in self.parents

@@ -206,8 +206,8 @@ class Service:
         async with self._quiet.between(self.hosted(agent), caller):
             return await self.do(caller, agent, chore, *args, **kwargs)
 
-    async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> int:
-        """Delete everything of the caller, while no turn runs and no file is ingested; returns how much.
+    async def forget_everything(self, caller: Caller, agent: str, *, confirmed: bool) -> user_data.EverythingErased:
+        """Delete everything of the caller, while no turn runs and no file is ingested; returns how much and a receipt.
 
         Raises an error that says what would be deleted unless `confirmed`.
         """

@@ -309,8 +309,11 @@ class InMemoryStore:
     def _hits(self, query: Query, pool: WordPool | VectorPool) -> list[Hit]:
         with self._lock:
             data = self._data(query.scope)
-            scored = pool.search(query)
             by_key = data.pools.get(_BY_KEY)
             if by_key is None:
                 by_key = data.pools[_BY_KEY] = {row.key: row.passage for row in data.rows.values()}
+            within = None
+            if query.is_timed:
+                within = {key for key, passage in by_key.items() if passage.is_within(query.since, query.until)}
+            scored = pool.search(query, within)
         return [Hit(by_key[key], score) for key, score in scored if key in by_key]

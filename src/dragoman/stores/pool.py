@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -32,17 +32,24 @@ def allowed(query: Query, id: str, parent: str | None) -> bool:
     return id not in query.without and (query.parents is None or parent in query.parents)
 
 
-def best(entries: Sequence[Entry], scores: Floats | FloatArray, query: Query, *, above: float) -> Found:
-    """The k best entries above a score that pass the filters of a query."""
+def best(
+    entries: Sequence[Entry],
+    scores: Floats | FloatArray,
+    query: Query,
+    *,
+    above: float,
+    within: Container[int] | None = None,
+) -> Found:
+    """The k best entries above a score that pass the filters of a query; `within` are the rows of its period."""
     scored: Found = []
     order = np.argsort(-scores, kind="stable")
-    if query.parents is None:
+    if query.parents is None and within is None:
         order = order[: query.k + len(query.without)]  # the filter excludes at most this many entries
     for i, score in zip(order.tolist(), scores[order].tolist(), strict=True):
         if len(scored) >= query.k or score <= above:
             break
         key, id_, parent = entries[i]
-        if allowed(query, id_, parent):
+        if (within is None or key in within) and allowed(query, id_, parent):
             scored.append((key, score))
     return scored
 
@@ -55,9 +62,11 @@ class WordPool:
         self.bm25 = bm25
         self.size = bm25.size + 200 * len(entries)
 
-    def search(self, query: Query) -> Found:
+    def search(self, query: Query, within: Container[int] | None = None) -> Found:
         tokens = spaced(query.tokens)
-        return best(self.entries, self.bm25.scores(tokens), query, above=0.0) if tokens and self.entries else []
+        if not tokens or not self.entries:
+            return []
+        return best(self.entries, self.bm25.scores(tokens), query, above=0.0, within=within)
 
 
 class VectorPool:
@@ -76,12 +85,14 @@ class VectorPool:
                 self._matrices[width] = [entries[i] for i in mine], unpack([vectors[i] for i in mine], width)
         self.size = sum(sizes) + 200 * len(entries)
 
-    def search(self, query: Query) -> Found:
+    def search(self, query: Query, within: Container[int] | None = None) -> Found:
         if query.vector is None:
             return []
         direction = unit(query.vector)
         entries, matrix = self._matrices.get(len(direction), ([], None))
-        return best(entries, matrix @ direction, query, above=-np.inf) if matrix is not None else []
+        if matrix is None:
+            return []
+        return best(entries, matrix @ direction, query, above=-np.inf, within=within)
 
 
 class PoolCache:

@@ -39,6 +39,11 @@ _VECTORS_OF = """SELECT seq, id, parent, vector FROM vectors
 _UNDER = f"""SELECT seq FROM passages
     WHERE tenant = :tenant AND user = :user AND source = :source
     AND parent IN (SELECT value FROM json_each(:parents)) LIMIT {_NARROW + 1}"""
+_IN_PERIOD = "moment <> '' AND moment >= :since AND (:until = '' OR moment < :until)"
+_OF_PERIOD = f"""SELECT seq FROM passages
+    WHERE tenant = :tenant AND user = :user AND source = :source AND {_IN_PERIOD}"""
+_KEYS_OF_PERIOD = f"""SELECT seq FROM passages NOT INDEXED
+    WHERE tenant = :tenant AND user = :user AND seq IN (SELECT value FROM json_each(:keys)) AND {_IN_PERIOD}"""
 _PASSAGES_OF = f"""SELECT seq, {COLUMNS} FROM passages NOT INDEXED
     WHERE tenant = :tenant AND user = :user AND seq IN (SELECT value FROM json_each(:keys))"""
 
@@ -59,7 +64,7 @@ class StoreSearch:
             return []
         place = self.sidecars.place(query.scope, query.source)
         if not self.is_large(query.scope, place):
-            return self._hits(query, self._words(query.scope, query.source, place).search(query))
+            return self._hits(query, self._words(query.scope, query.source, place).search(query, self._within(query)))
         words = self.sidecars.words(query.scope, query.source).asked(tokens)
         weights = {
             token: times * lucene_idf(place.live, min(words.containing(token), place.live))
@@ -77,7 +82,7 @@ class StoreSearch:
         if not place.has_vectors_of(encoder):
             return []
         if not self.is_large(query.scope, place):
-            return self._hits(query, self._vectors(query.scope, query.source, place).search(query))
+            return self._hits(query, self._vectors(query.scope, query.source, place).search(query, self._within(query)))
         direction = unit(query.vector)
         vectors = self.sidecars.vectors(query.scope, query.source, len(direction))
         score = partial(self._score_vectors, query)
@@ -120,11 +125,13 @@ class StoreSearch:
             with self._engine.reading(query.scope) as rows:
                 under = rows.rows(_UNDER, source=query.source, parents=json.dumps(sorted(query.parents)))
             if len(under) <= _NARROW:
-                return self._hits(query, score([int(cells[0] or 0) for cells in under]))
+                return self._hits(query, score(self._timed(query, [int(cells[0] or 0) for cells in under])))
+        elif query.is_timed and (few := self._of_period(query, most=_NARROW)) is not None:
+            return self._hits(query, score(few))
         first = wanted = query.k + more + len(query.without)
         while True:
             keys, ceiling = propose(wanted)
-            scored = score(keys)
+            scored = score(self._timed(query, keys))
             sure = len(scored) >= query.k and (scored[-1][1] > ceiling or wanted >= _MOST_SURE * first)
             if sure or len(keys) < wanted:
                 return self._hits(query, scored)
@@ -140,6 +147,26 @@ class StoreSearch:
     def _of(self, query: Query, sql: str, keys: Sequence[int]) -> list[tuple[Cell, ...]]:
         with self._engine.reading(query.scope) as rows:
             return rows.rows(sql, source=query.source, keys=json.dumps(keys))
+
+    def _within(self, query: Query) -> frozenset[int] | None:
+        """The rows of the query's period; None where it has none."""
+        return frozenset(self._of_period(query) or ()) if query.is_timed else None
+
+    def _of_period(self, query: Query, most: int | None = None) -> list[int] | None:
+        """The rows of a period, superseded ones included; None where there are more than `most`."""
+        bounds: dict[str, Cell] = {"source": query.source, "since": query.since, "until": query.until}
+        limit = f" LIMIT {most + 1}" if most is not None else ""
+        with self._engine.reading(query.scope) as rows:
+            keys = [int(cells[0] or 0) for cells in rows.rows(_OF_PERIOD + limit, **bounds)]
+        return keys if most is None or len(keys) <= most else None
+
+    def _timed(self, query: Query, keys: Sequence[int]) -> Sequence[int]:
+        """Those of some rows that are of the query's period."""
+        if not query.is_timed or not keys:
+            return keys
+        bounds: dict[str, Cell] = {"since": query.since, "until": query.until, "keys": json.dumps(list(keys))}
+        with self._engine.reading(query.scope) as rows:
+            return [int(cells[0] or 0) for cells in rows.rows(_KEYS_OF_PERIOD, **bounds)]
 
     def _hits(self, query: Query, scored: Found) -> list[Hit]:
         if not scored:

@@ -22,14 +22,14 @@ ALL = (FERRY, MUSEUM, TRAM)
 VECTORS = np.array([[1, 0, 0], [0.8, 0.6, 0], [0, 0, 2]], dtype=np.float32)
 
 
-def words(scope: Scope, *tokens: str, k: int = 10, **filters: frozenset[str]) -> Query:
+def words(scope: Scope, *tokens: str, k: int = 10, **filters: frozenset[str] | str) -> Query:
     """A lexical query."""
-    return Query(scope, "NOTES", k, tokens=tokens, **filters)  # type: ignore[arg-type]  # parents and without
+    return Query(scope, "NOTES", k, tokens=tokens, **filters)  # type: ignore[arg-type]  # filters
 
 
-def near(scope: Scope, *vector: float, k: int = 10, **filters: frozenset[str]) -> Query:
+def near(scope: Scope, *vector: float, k: int = 10, **filters: frozenset[str] | str) -> Query:
     """A query by vector."""
-    return Query(scope, "NOTES", k, vector=vector, **filters)  # type: ignore[arg-type]  # parents and without
+    return Query(scope, "NOTES", k, vector=vector, **filters)  # type: ignore[arg-type]  # filters
 
 
 def ids(hits: Sequence[Hit]) -> list[str]:
@@ -160,6 +160,24 @@ class StoreConformance:
         assert ids(store.nearest([near(ANA, 1, 0, 0, without=without)])[0]) == ["tram"]
         assert ids(store.lexical([words(ANA, "the", without=without)])[0]) == ["tram"]
         assert store.lexical([words(ANA, "the", parents=frozenset())])[0] == []
+
+    def test_a_period_keeps_the_rows_of_its_time(self, store: Store) -> None:
+        told = replace(FERRY, meta={"said_at": "2024-03-01T10:00:00Z", "date": "1999-01-01", "value": '"date": "x"'})
+        dated = replace(MUSEUM, meta={"date": "2025-06-30", "note": "\x00"})
+        undated = replace(TRAM, meta={"said_at": "", "text": '"said_at": "2024-05-05"'})
+        store.put(ANA, [told, dated, undated], VECTORS)
+        for since, until, wanted in (
+            ("2024", "", ["ferry", "museum"]),
+            ("2025-01-01", "2026-01-01", ["museum"]),
+            ("", "2025-06-30", ["ferry"]),
+            ("2025-06-30", "", ["museum"]),
+            ("2026", "", []),
+        ):
+            assert ids(store.nearest([near(ANA, 1, 0, 0, since=since, until=until)])[0]) == wanted
+            assert sorted(ids(store.lexical([words(ANA, "the", since=since, until=until)])[0])) == wanted
+        assert ids(store.nearest([near(ANA, 1, 0, 0, k=1, since="2025")])[0]) == ["museum"]
+        store.supersede(ANA, "ferry", "museum", meta={"valid_until": "2025-01-01"})
+        assert ids(store.nearest([near(ANA, 1, 0, 0, since="2024", until="2025")])[0]) == []
 
     def test_a_superseded_row_is_kept_and_not_found(self, store: Store) -> None:
         store.put(ANA, ALL, VECTORS)

@@ -53,7 +53,7 @@ PATHS = {
     "/v1/vector_stores/{store_id}/file_batches/{batch_id}": {"get"},
     "/v1/memory": {"get", "post", "delete"},
     "/v1/memory/export": {"get"},
-    "/v1/memory/import": {"post"},
+    "/v1/memory/import": {"post", "put"},
     "/v1/memory/wishes": {"get"},
     "/v1/memory/wishes/{id}": {"delete"},
     "/v1/memory/{id}": {"put", "delete"},

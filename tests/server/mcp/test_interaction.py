@@ -128,6 +128,10 @@ def test_everything_is_deleted_only_after_the_user_agrees(service, mode, result,
     assert len(questions) == 1 and len(facts) == left and gone.is_error == bool(left)
     if left:
         assert gone.content[0].text.startswith("unconfirmed: This deletes 1 fact")
+    else:
+        receipt = gone.structured_content["receipt"]
+        assert receipt and all(len(line["sha256"]) == 64 for line in receipt)
+        assert receipt[0]["sha256"][:16] in gone.content[0].text
 
 
 @MODES

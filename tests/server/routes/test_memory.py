@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 
 
 def told(client, text):
@@ -38,3 +40,59 @@ def test_a_broken_import_is_refused_in_words(client):
     response = client.post("/v1/memory/import", json={"content": '[{"text": "I live'})
     assert response.status_code in (400, 422)
     assert "no JSON" in response.text
+
+
+def test_a_large_file_is_streamed(client, tmp_path):
+    lines = [{"text": f"I like song number {n}.", "date": "2024-03-04"} for n in range(40)]
+    filler = [{"text": "x" * 4000} for _ in range(400)]  # 1.6 MB, more than a body of JSON may have
+    content = json.dumps([*lines, *filler]).encode()
+    assert client.post("/v1/memory/import", json={"content": content.decode()}).status_code == 413
+    shown = client.put("/v1/memory/import?dry_run=true", content=content).json()
+    assert len([fact for fact in shown["facts"] if fact["fate"] == "new"]) == 40
+    assert client.get("/v1/memory").json()["data"] == []
+
+    kept = client.put("/v1/memory/import", content=content, headers={"content-type": "application/json"})
+    assert kept.status_code == 200
+    assert {row["said_at"][:10] for row in client.get("/v1/memory").json()["data"]} == {"2024-03-04"}
+
+
+def test_a_zip_is_streamed(client):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("memories.json", json.dumps([{"conversations_memory": "The user lives in Bern."}]))
+    assert client.put("/v1/memory/import", content=packed.getvalue()).status_code == 200
+    assert client.put("/v1/memory/import", content=b"").status_code in (200, 400)
+
+
+def test_erasing_everything_gives_a_receipt(client):
+    client.post("/v1/memory", json={"text": "I live in Bern."})
+    assert client.delete("/v1/memory?everything=true").status_code == 409
+    removed = client.delete("/v1/memory?everything=true&confirm=true").json()
+    assert removed["removed"] >= 1
+    assert [(line["what"], line["count"]) for line in removed["receipt"]] and all(
+        len(line["sha256"]) == 64 for line in removed["receipt"]
+    )
+
+
+def test_facts_are_listed_by_time(client):
+    content = json.dumps(
+        [{"text": "I live in Bern.", "date": "2023-02-03"}, {"text": "I like jazz.", "date": "2025-02-03"}]
+    )
+    client.post("/v1/memory/import", json={"content": content})
+
+    def texts(**when):
+        return [row["text"] for row in client.get("/v1/memory", params=when).json()["data"]]
+
+    assert texts(since="2024-01-01") == ["I like jazz."]
+    assert texts(until="2024-01-01") == ["I live in Bern."]
+    assert texts(at="2024-01-01") == ["I live in Bern."]
+    assert texts(query="music", since="2024-01-01") == ["I like jazz."]
+    refused = client.get("/v1/memory", params={"since": "May"})
+    assert refused.status_code == 400 and "since is 'May'" in refused.text
+
+
+def test_a_turn_is_limited_to_a_period(client):
+    response = client.post("/v1/turns", json={"text": "When does the ferry leave?", "since": "2999-01-01"})
+    (done,) = [json.loads(line[6:]) for line in response.text.splitlines() if '"trace"' in line]
+    assert done["plan"]["since"] == "2999-01-01" and done["sources"] == []
+    assert client.post("/v1/turns", json={"text": "Hello", "until": "soon"}).status_code == 400

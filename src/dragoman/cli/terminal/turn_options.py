@@ -15,6 +15,8 @@ Retrieve = Annotated[
 MemoryUse = Annotated[
     MemoryMode, typer.Option("--memory", help="Read and write facts about the user, only read them, or neither.")
 ]
+Since = Annotated[str, typer.Option("--since", metavar="DATE", help="Only documents and facts of this day or later.")]
+Until = Annotated[str, typer.Option("--until", metavar="DATE", help="Only documents and facts from before this day.")]
 Private = Annotated[bool, typer.Option("--private", help="Save nothing: no messages, no facts.")]
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from dragoman.agent.feedback import ratings
+from dragoman.core.clock import zone_of
+from dragoman.core.control import checked_date
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Reply
-from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
+from dragoman.core.values import ASIDE, Erased, Erasure, Learned, Passage, Source, Turn
 from dragoman.server.access.quota import full
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
@@ -19,11 +23,29 @@ from dragoman.server.http.views import View
 from dragoman.server.turns.events import TurnDone, usage_of
 
 _MOST = 200
+_A_DAY = len("2026-05-03")
 
 
-def facts(seat: Seat, query: str | None = None) -> list[View]:
-    """Facts about the user: all, or those that match a query."""
-    return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user)]
+class EverythingErased(NamedTuple):
+    """How many rows were erased, and the receipt: what went from which file, with hashes."""
+
+    removed: int
+    receipt: tuple[Erased, ...] = ()
+
+
+def facts(seat: Seat, query: str | None = None, *, at: str = "", since: str = "", until: str = "") -> list[View]:
+    """Facts about the user: all, or those that match a query; known `at` a date, or told between two of them."""
+    dates = {"at": at, "since": since, "until": until}
+    zone = zone_of(time_zone(seat))
+    when = {name: _moment(name, text, zone) for name, text in dates.items() if text}
+    if at and len(at) == _A_DAY:  # what was known on a day was known when it ended
+        when["at"] += timedelta(days=1, seconds=-1)
+    return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user, **when)]
+
+
+def _moment(name: str, text: str, zone: tzinfo) -> datetime:
+    moment = datetime.fromisoformat(checked_date(name, text))
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def remember(seat: Seat, text: str) -> View:
@@ -50,6 +72,11 @@ def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: boo
     """Take the facts of a file into memory, or say what would be taken."""
     plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
     return views.imported(plan)
+
+
+def import_file(seat: Seat, path: Path, *, chats: bool = False, dry_run: bool = False) -> View:
+    """Take the facts of a file on the disk into memory, piece by piece, or say what would be taken."""
+    return views.imported(seat.assistant.import_memory(path, user=seat.user, chats=chats, dry_run=dry_run))
 
 
 def wishes(seat: Seat) -> list[View]:
@@ -86,9 +113,10 @@ def erasure(seat: Seat) -> Erasure:
     return seat.assistant.erasure(user=seat.user)
 
 
-def forget_everything(seat: Seat) -> int:
+def forget_everything(seat: Seat) -> EverythingErased:
     """Delete everything of the user: facts, dialogues, traces, thumbs, private passages and uploaded files."""
-    return seat.assistant.forget(user=seat.user)
+    removed = seat.assistant.forget(user=seat.user)
+    return EverythingErased(removed, seat.assistant.receipt(user=seat.user))
 
 
 def export(seat: Seat) -> View:

@@ -72,6 +72,7 @@ def make_app(
     for router in (turns.swift, openai.swift, ollama.swift):
         app.include_router(router)
     app.include_router(files.uploading)
+    app.include_router(memory.streaming)
     for routes in (openai, ollama, turns, sources, files, vector_stores, memory, dialogues, runs, status):
         app.include_router(routes.router)
     tools: Any = HttpTools(service)  # an ASGI application, which a route may be

@@ -17,6 +17,9 @@ class PlanView(BaseModel):
     steps: list[list[str]]
     probabilities: dict[str, float]
     reason: str
+    since: str = ""
+    until: str = ""
+    latest: bool = False
 
 
 class PassageView(BaseModel):

@@ -26,6 +26,8 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 
 _HERE = frozenset({"localhost", ""})
 _UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/v1/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
+_STREAMED = "/v1/memory/import"
+"""The path whose body, sent with PUT, is written to a file piece by piece, and may be large."""
 _SAFE = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
 TRUSTED = "dragoman.trusted"
 """In the scope of a request that a page of a named origin sends."""
@@ -48,20 +50,22 @@ class BodyLimits:
 
     body_bytes: int = 1024 * 1024
     upload_bytes: int = 64 * 1024 * 1024
+    import_bytes: int = 2 * 1024**3
     piece_seconds: float = 15.0
     body_seconds: float = 60.0
     upload_seconds: float = 600.0
+    import_seconds: float = 3600.0
 
 
 class _Meter:
     """Receives a body for the application within the limits of size and time."""
 
-    def __init__(self, receive: Receive, measure: BodyLimits, most: int, is_upload: bool) -> None:
+    def __init__(self, receive: Receive, measure: BodyLimits, most: int, seconds: float) -> None:
         self.problem: ApiProblem | None = None
         self._receive = receive
         self._most = most
         self._piece_seconds = measure.piece_seconds
-        self._until = monotonic() + (measure.upload_seconds if is_upload else measure.body_seconds)
+        self._until = monotonic() + seconds
         self._size = 0
         self._ended = False
 
@@ -108,8 +112,11 @@ class RequestLimits:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
-        is_upload = form and _UPLOADS.fullmatch(str(scope["path"])) is not None
-        most = self._measure.upload_bytes if is_upload else self._measure.body_bytes
+        most, seconds = self._measure.body_bytes, self._measure.body_seconds
+        if form and _UPLOADS.fullmatch(str(scope["path"])):
+            most, seconds = self._measure.upload_bytes, self._measure.upload_seconds
+        elif scope["method"] == "PUT" and scope["path"] == _STREAMED:
+            most, seconds = self._measure.import_bytes, self._measure.import_seconds
         problem = self._foreign(headers, trusted=TRUSTED in scope) if self._only_here else None
         announced = headers.get(b"content-length", b"")
         if problem is None and announced.isdigit() and int(announced[:20]) > most:
@@ -117,7 +124,7 @@ class RequestLimits:
         if problem is not None:
             await refuse(problem, scope, send)
             return
-        meter = _Meter(receive, self._measure, most, is_upload)
+        meter = _Meter(receive, self._measure, most, seconds)
         begun = False
 
         async def watched(message: Message) -> None:

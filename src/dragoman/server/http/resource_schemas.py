@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from dragoman.server.http.reply_schemas import FactView, PassageView, SourceEvidence, TurnView, WishView
+from dragoman.server.http.reply_schemas import ErasedView, FactView, PassageView, SourceEvidence, TurnView, WishView
 
 
 class ProblemDetails(BaseModel):
@@ -119,6 +119,12 @@ class IngestView(BaseModel):
 
 class RemovedView(BaseModel):
     removed: int
+
+
+class EverythingRemoved(RemovedView):
+    """What was erased, with the receipt: how much of what from which file, and its SHA-256. It is stored nowhere."""
+
+    receipt: list[ErasedView]
 
 
 class FactList(BaseModel):

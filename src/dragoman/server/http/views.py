@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Retrieval
-from dragoman.core.values import Draft, Erasure, Evidence, Learned, Passage, Plan, Source, Turn, Verdict
+from dragoman.core.values import Draft, Erased, Erasure, Evidence, Learned, Passage, Plan, Source, Turn, Verdict
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def plan(value: Plan) -> View:
         "steps": [list(step) for step in value.steps],
         "probabilities": dict(value.probabilities),
         "reason": value.reason,
+        "since": value.since,
+        "until": value.until,
+        "latest": value.latest,
     }
 
 
@@ -85,8 +89,13 @@ def learned(value: Learned | None) -> View | None:
     }
 
 
+def receipt(lines: Sequence[Erased]) -> list[View]:
+    """The lines of a receipt of erasure."""
+    return [{"place": e.place, "what": e.what, "count": e.count, "sha256": e.sha256} for e in lines]
+
+
 def erasure(value: Erasure) -> View:
-    lines = [{"place": e.place, "what": e.what, "count": e.count, "sha256": e.sha256} for e in value.receipt]
+    lines = receipt(value.receipt)
     counts: View = {"facts": value.facts, "chats": value.chats, "files": value.files}
     return {**counts, "receipt": lines} if lines else counts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server import MCPServer
@@ -13,12 +14,22 @@ from pydantic import BaseModel, Field
 
 from dragoman import __version__
 from dragoman.core.errors import AbsentError, InputError, ServiceError
+from dragoman.reader.phrases import receipt_lines
 from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
-from dragoman.server.http.control_schemas import ControlFields, Keep, MemoryUse, ModelName, Retrieve, Sources
+from dragoman.server.http.control_schemas import (
+    ControlFields,
+    Keep,
+    MemoryUse,
+    ModelName,
+    Retrieve,
+    Since,
+    Sources,
+    Until,
+)
 from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.problems import unconfirmed
-from dragoman.server.http.reply_schemas import FactView, GateView, LearnedView, PlanView, SourceEvidence
+from dragoman.server.http.reply_schemas import ErasedView, FactView, GateView, LearnedView, PlanView, SourceEvidence
 from dragoman.server.http.schemas import Said
 from dragoman.server.mcp.elicitation import ask_user, asks_back, can_ask, given_answer
 from dragoman.server.mcp.elicitation import confirm as ask_to_confirm
@@ -75,6 +86,7 @@ class Facts(BaseModel):
 
 class Forgotten(BaseModel):
     erased: int = Field(description="Rows that are gone.")
+    receipt: list[ErasedView] = Field(default=[], description="What was erased from which file, with hashes.")
 
 
 class Passages(BaseModel):
@@ -124,6 +136,8 @@ class _Tools:
         sources: Sources = None,
         keep: Keep = True,
         model: ModelName = "",
+        since: Since = "",
+        until: Until = "",
     ) -> Annotated[CallToolResult, AskResult] | InputRequiredResult:
         """Ask the agent a question. It decides whether and where to search, answers, and explains the answer.
 
@@ -134,7 +148,8 @@ class _Tools:
         the turn is private: nothing of it is stored, and only later private turns of its dialogue know it.
         """
         with tool_errors():
-            fields = ControlFields(retrieve=retrieve, memory=memory, sources=sources, keep=keep, model=model)
+            period = {"since": since, "until": until}
+            fields = ControlFields(retrieve=retrieve, memory=memory, sources=sources, keep=keep, model=model, **period)
             caller, agent = await self._who(context)
             repeated = given_answer(context)
             name = repeated[0] if repeated else dialogue or new_dialogue(origin="mcp")
@@ -156,12 +171,18 @@ class _Tools:
             return _answer(done)
 
     async def recall(
-        self, context: Call, query: Annotated[str, Field(max_length=2000)] = ""
+        self,
+        context: Call,
+        query: Annotated[str, Field(max_length=2000)] = "",
+        at: Annotated[str, Field(max_length=40, description="A day: what was known on it.")] = "",
+        since: Annotated[str, Field(max_length=40, description="A day: only what was told from it on.")] = "",
+        until: Annotated[str, Field(max_length=40, description="A day: only what was told before it.")] = "",
     ) -> Annotated[CallToolResult, Facts]:
         """Facts that the agent remembers about the user: all, or those that match a query, best first."""
         with tool_errors():
             caller, agent = await self._who(context)
-            rows = await self._service.do(caller, agent, user_data.facts, query or None)
+            found = partial(user_data.facts, at=at, since=since, until=until)
+            rows = await self._service.do(caller, agent, found, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
             return _result(text, Facts.model_validate({"facts": rows}))
 
@@ -186,7 +207,7 @@ class _Tools:
 
         With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` the user
         is asked if the client can ask. Otherwise this is refused, and the error says what would be deleted: tell the
-        user, and call again with `confirm` only if they agree.
+        user, and call again with `confirm` only if they agree. The receipt says what was erased from which file.
         """
         with tool_errors():
             caller, agent = await self._who(context)
@@ -196,10 +217,12 @@ class _Tools:
                 agreed = confirm or await self._agreed(context, caller, agent)
                 if isinstance(agreed, InputRequiredResult):
                     return agreed
-                erased = await self._service.forget_everything(caller, agent, confirmed=agreed)
+                erased, receipt = await self._service.forget_everything(caller, agent, confirmed=agreed)
             else:
-                erased = await self._service.forgetting(caller, agent, _forget, fact)
-            return _result(f"Deleted: {erased}.", Forgotten(erased=erased))
+                erased, receipt = await self._service.forgetting(caller, agent, _forget, fact), ()
+            text = "\n".join((f"Deleted: {erased}.", *(f"- {line}" for line in receipt_lines(receipt))))
+            lines = [ErasedView.model_validate(line) for line in views.receipt(receipt)]
+            return _result(text, Forgotten(erased=erased, receipt=lines))
 
     async def _agreed(self, context: Call, caller: Caller, agent: str) -> bool | InputRequiredResult:
         """Ask the user whether to delete everything; false if the client cannot ask."""

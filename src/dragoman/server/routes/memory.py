@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Literal
+from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
@@ -11,11 +13,25 @@ from starlette.responses import Response
 from dragoman.server.data import user_data
 from dragoman.server.http import views
 from dragoman.server.http.reply_schemas import LearnedView
-from dragoman.server.http.resource_schemas import ExportView, FactList, ImportView, RemovedView, WishList
+from dragoman.server.http.resource_schemas import (
+    EverythingRemoved,
+    ExportView,
+    FactList,
+    ImportView,
+    RemovedView,
+    WishList,
+)
 from dragoman.server.http.schemas import FactRequest, ImportRequest
-from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
+streaming = APIRouter(tags=["Memory"], route_class=KnownFirst)
+_ANY_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 FactId = Annotated[str, Path(min_length=1, max_length=200)]
 
 
@@ -25,9 +41,14 @@ async def facts(
     caller: Who,
     agent: AgentName = "",
     query: Annotated[str | None, Query(min_length=1, max_length=2000, description="Only what fits this.")] = None,
+    *,
+    at: Annotated[str, Query(max_length=40, description="What was known on this day (2026-05-03).")] = "",
+    since: Annotated[str, Query(max_length=40, description="Only what was told from this day on.")] = "",
+    until: Annotated[str, Query(max_length=40, description="Only what was told before this day.")] = "",
 ) -> Response:
     """Facts about the user, and the words they were learned from."""
-    return answer(views.listing(await service_of(request).do(caller, agent, user_data.facts, query)))
+    found = partial(user_data.facts, at=at, since=since, until=until)
+    return answer(views.listing(await service_of(request).do(caller, agent, found, query)))
 
 
 @router.post("", operation_id="remember", **responds_with(LearnedView))
@@ -38,7 +59,7 @@ async def remember(body: FactRequest, request: Request, caller: Who, agent: Agen
     return answer(await service.do(caller, agent, user_data.remember, body.text))
 
 
-@router.delete("", operation_id="forget_me", **responds_with(RemovedView))
+@router.delete("", operation_id="forget_me", **responds_with(EverythingRemoved))
 async def forget_me(
     request: Request,
     caller: Who,
@@ -50,9 +71,11 @@ async def forget_me(
 ) -> Response:
     """Delete everything of the user, from every file. Running turns are cancelled.
 
-    Without `confirm=true` nothing is deleted, and the problem says how much would be.
+    Without `confirm=true` nothing is deleted, and the problem says how much would be. The receipt says what was erased
+    from which file, with hashes; it is stored nowhere.
     """
-    return answer({"removed": await service_of(request).forget_everything(caller, agent, confirmed=confirm)})
+    removed, receipt = await service_of(request).forget_everything(caller, agent, confirmed=confirm)
+    return answer({"removed": removed, "receipt": views.receipt(receipt)})
 
 
 @router.get("/export", operation_id="export", **responds_with(ExportView))
@@ -71,6 +94,32 @@ async def import_memory(body: ImportRequest, request: Request, caller: Who, agen
     await service.admit(caller)
     taken = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
     return answer(await service.do(caller, agent, taken, body.content))
+
+
+@streaming.put(
+    "/v1/memory/import", operation_id="import_memory_file", openapi_extra=_ANY_FILE, **responds_with(ImportView)
+)
+async def import_file(
+    request: Request,
+    caller: Who,
+    *,
+    agent: AgentName = "",
+    chats: Annotated[bool, Query(description="Keep its chats too, as past chats of the user.")] = False,
+    dry_run: Annotated[bool, Query(description="Only say what would be kept.")] = False,
+) -> Response:
+    """Take the facts of a large file into memory: the body is the file as it came, JSON, Markdown or zip, up to 2 GB.
+
+    It is written to a temporary file and read piece by piece. Otherwise like the import of a text. Counts as a turn.
+    """
+    service = service_of(request)
+    await service.admit(caller)
+    with TemporaryDirectory(prefix="dragoman-import-") as folder:
+        path = FilePath(folder) / "import"
+        with path.open("wb") as file:
+            async for piece in request.stream():
+                file.write(piece)
+        taken = partial(user_data.import_file, chats=chats, dry_run=dry_run)
+        return answer(await service.do(caller, agent, taken, path))
 
 
 @router.get("/wishes", operation_id="wishes", **responds_with(WishList))

@@ -25,34 +25,41 @@ _REWRITTEN = "SELECT rewritten FROM places WHERE tenant = :tenant AND user = :us
 _WIDTH = """SELECT vector_dims(vector) FROM vectors
     WHERE tenant = :tenant AND user = :user AND source = :source ORDER BY seq DESC LIMIT 1"""
 _PARENTS = "AND v.parent IN (SELECT value FROM json_each(:parents))"
+_PERIOD = """AND v.seq IN (SELECT m.seq FROM passages AS m
+        WHERE m.tenant = :tenant AND m.user = :user AND m.source = :source AND m.moment <> ''
+        AND m.moment >= :since AND (:until::text = '' OR m.moment < :until))"""
 _OF_ENCODER = """AND (:encoder::text = '' OR NOT EXISTS (SELECT FROM places AS e
         WHERE e.tenant = :tenant AND e.user = :user AND e.source = :source AND e.encoder <> ''
         AND (e.encoder <> :encoder OR e.encoding = 'clear')))"""
 
 
-def _nearest(distance: str, order: str, condition: str, parents: str) -> str:
+def _nearest(distance: str, order: str, condition: str, filters: str) -> str:
     passage = ", ".join(f"p.{name}" for name in COLUMNS.split(", "))
     # LIMIT 1 makes it k lookups by key: a planner that takes a user's thousands for one row would read them k times.
     return f"""SELECT found.distance, passage.* FROM (
         SELECT v.seq, {distance} AS distance FROM vectors AS v
         WHERE v.tenant = :tenant AND v.user = :user AND v.source = :source AND v.superseded = 0 AND {condition}
-        AND NOT v.id IN (SELECT value FROM json_each(:without)) {parents} {_OF_ENCODER} ORDER BY {order} LIMIT :k
+        AND NOT v.id IN (SELECT value FROM json_each(:without)) {filters} {_OF_ENCODER} ORDER BY {order} LIMIT :k
     ) AS found, LATERAL (
         SELECT {passage} FROM passages AS p WHERE p.tenant = :tenant AND p.user = :user AND p.seq = found.seq LIMIT 1
     ) AS passage ORDER BY found.distance, found.seq"""
 
 
-def exact_statement(*, parents: bool) -> str:
+def exact_statement(*, parents: bool, timed: bool = False) -> str:
     """SQL that compares every row; vectors have unit length, so the inner product is the cosine."""
     condition = "vector_dims(v.vector) = :width"
-    return _nearest("(v.vector <#> :vector)", "distance, v.seq", condition, _PARENTS if parents else "")
+    return _nearest("(v.vector <#> :vector)", "distance, v.seq", condition, _filters(parents, timed))
 
 
-def graph_statement(width: int, *, parents: bool) -> str:
+def graph_statement(width: int, *, parents: bool, timed: bool = False) -> str:
     """SQL with the expression of the index definition, so that the planner can use the graph; it may still scan."""
     distance = f"(v.vector::vector({width}) <=> :vector::vector({width}))"
     condition = f"v.user = '' AND vector_dims(v.vector) = {width}"
-    return _nearest(f"{distance} - 1", distance, condition, _PARENTS if parents else "")
+    return _nearest(f"{distance} - 1", distance, condition, _filters(parents, timed))
+
+
+def _filters(parents: bool, timed: bool) -> str:
+    return f"{_PARENTS if parents else ''} {_PERIOD if timed else ''}".strip()
 
 
 class PostgresSearch(StoreSearch):
@@ -73,8 +80,8 @@ class PostgresSearch(StoreSearch):
         if not width:
             return []
         large = self._by_graph(query, width) and bool(np.any(direction))  # a zero vector has no neighbours
-        narrowed = query.parents is not None
-        sql = graph_statement(width, parents=narrowed) if large else exact_statement(parents=narrowed)
+        filters = {"parents": query.parents is not None, "timed": query.is_timed}
+        sql = graph_statement(width, **filters) if large else exact_statement(**filters)
         bindings: dict[str, Cell] = {
             "source": query.source,
             "width": width,
@@ -83,6 +90,8 @@ class PostgresSearch(StoreSearch):
             "vector": direction.tobytes(),
             "without": json.dumps(sorted(query.without)),
             "parents": json.dumps(sorted(query.parents or ())),
+            "since": query.since,
+            "until": query.until,
         }
         if large:
             with self._database.reading(query.scope) as rows:

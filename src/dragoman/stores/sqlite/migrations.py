@@ -98,6 +98,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE places ADD COLUMN encoding TEXT NOT NULL DEFAULT '';
         """,
     ),
+    Migration(
+        "search by time: when a fact was said, or the day of a document",
+        """
+        ALTER TABLE passages ADD COLUMN moment TEXT GENERATED ALWAYS AS (
+            coalesce(nullif(json_extract(meta, '$.said_at'), ''), json_extract(meta, '$.date'), '')) VIRTUAL;
+        CREATE INDEX passages_by_moment ON passages (tenant, user, source, moment) WHERE moment <> '';
+        """,
+    ),
 )
 
 
