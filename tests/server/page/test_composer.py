@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 
 def write(page, text):
     page.get_by_label("Your message").fill(text)
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
 
 
 def test_stop_acts_at_once_and_what_waits_is_sent_after_it(page_session):
@@ -104,7 +104,7 @@ def test_chats_are_renamed_found_pinned_and_exported(page_session, ask):
     page.get_by_label("Search chats").fill("")
     page.get_by_label("Your message").fill("/exp")
     with page.expect_download() as download:
-        page.keyboard.press("Enter")
+        page.get_by_label("Your message").press("Enter")
     assert download.value.path().read_text(encoding="utf-8").startswith("# Rex and the ferry")
     page.get_by_label("Your message").blur()
     page.keyboard.press("?")
