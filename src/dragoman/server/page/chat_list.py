@@ -29,6 +29,7 @@ from dragoman.server.page.elements import (
     set_hidden,
     undo_toast,
 )
+from dragoman.server.page.reply.shared_file import shared_html
 from dragoman.server.page.session import PageSession
 
 _AT_ONCE = 40
@@ -163,6 +164,7 @@ class ChatList:
                 actions: tuple[tuple[str, Callable[[], object]], ...] = (
                     ("dialogues.rename", partial(self._rename, entry, row, title)),
                     (pin, partial(self._pin, row)),
+                    ("dialogues.share", partial(self.share, row.id)),
                     ("dialogues.markdown", partial(self.export, row.id, "markdown")),
                     ("dialogues.json", partial(self.export, row.id, "json")),
                     ("dialogues.delete", partial(self._delete, row.id)),
@@ -198,6 +200,13 @@ class ChatList:
         with errors_shown(self._words):
             await self._page_session.do(chats.pin, row.id, pinned=not row.pinned)
         await self.refresh()
+
+    async def share(self, name: str) -> None:
+        """Download a chat as a file that others can read in any browser."""
+        with errors_shown(self._words):
+            lang = "zh-CN" if self._page_session.language == "zh" else "en"
+            text = await self._page_session.do(shared_html, name, self._words, lang=lang)
+            ui.download.content(text.encode(), "chat.html", "text/html")
 
     async def export(self, name: str, form: Literal["markdown", "json"]) -> None:
         """Download a chat as a file."""

@@ -77,6 +77,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     "dialogues.pin": ("Pin", "置顶"),
     "dialogues.unpin": ("Unpin", "取消置顶"),
     "dialogues.markdown": ("Export as Markdown", "导出为 Markdown"),
+    "dialogues.share": ("Share as a file", "分享为文件"),
+    "share.you": ("You", "您"),
+    "share.sources": ("Sources", "来源"),
     "dialogues.json": ("Export as JSON", "导出为 JSON 文件"),
     "dialogues.delete": ("Delete", "删除"),
     "dialogues.deleted": (
