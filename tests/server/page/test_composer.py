@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 
 def write(page, text):
     page.get_by_label("Your message").fill(text)
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
 
 
 def test_stop_acts_at_once_and_what_waits_is_sent_after_it(page_session):
@@ -104,8 +104,17 @@ def test_chats_are_renamed_found_pinned_and_exported(page_session, ask):
     page.get_by_label("Search chats").fill("")
     page.get_by_label("Your message").fill("/exp")
     with page.expect_download() as download:
-        page.keyboard.press("Enter")
+        page.get_by_label("Your message").press("Enter")
     assert download.value.path().read_text(encoding="utf-8").startswith("# Rex and the ferry")
+    page.locator(".entry", has_text="Rex and the ferry").get_by_role("button", name="Options for").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Share as a file").click()
+    assert download.value.suggested_filename == "chat.html"
+    shared = page.context.new_page()
+    shared.set_content(download.value.path().read_text(encoding="utf-8"))
+    expect(shared.locator("h1")).to_have_text("Rex and the ferry")
+    expect(shared.locator(".sources mark").first).to_contain_text("2 francs")
+    shared.close()
     page.get_by_label("Your message").blur()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()

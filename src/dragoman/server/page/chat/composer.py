@@ -13,8 +13,8 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from dragoman.core.control import RetrieveMode
+from dragoman.server.page.chat.turn_controls import TurnControls
 from dragoman.server.page.elements import Phrases, el, on_detail
-from dragoman.server.page.turn_controls import TurnControls
 
 COMMANDS = ("new", "private", "search", "nosearch", "why", "memory", "documents", "export", "help")
 """Slash commands; `help` opens the sheet of shortcuts in the browser."""
@@ -85,9 +85,9 @@ class Composer:
         arguments = ", ".join(json.dumps(value) for value in (chat, busy, last))
         self._box.client.run_javascript(f"dragoman.state({arguments})")
 
-    def restore(self, last: str) -> None:
-        """Put a message that never arrived back into the field."""
-        self._box.client.run_javascript(f"dragoman.restore({json.dumps(last)})")
+    def queue(self, text: str) -> None:
+        """Let a message wait in the browser until the chat is answered."""
+        self._box.client.run_javascript(f"dragoman.later({json.dumps(text)})")
 
     def focus(self) -> None:
         """Focus the field, except on touch screens, where the keyboard would cover half of the page."""
