@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -64,8 +65,19 @@ def plain(text: str) -> str:
     return " ".join(text.replace("*", "").split()).lower()
 
 
-def tried(place: dict[str, Any], overrides: Sequence[str]) -> Iterator[tuple[str, str, bool, float]]:
-    """For each item of a place: its label, what was said, whether the deciding words were quoted, and the seconds."""
+def strangers_facts(split: str) -> list[str]:
+    """The facts of all items of a split, to be known of a user beside those that decide."""
+    return sorted({fact for place in places(split, 1) for item in place["items"] for fact in item.get("facts", ())})
+
+
+def tried(
+    place: dict[str, Any], overrides: Sequence[str], other: Sequence[str] = (), most: int = 0
+) -> Iterator[tuple[str, str, bool, float]]:
+    """For each item of a place: its label, what was said, whether the deciding words were quoted, and the seconds.
+
+    With `most`, so many of the `other` facts are known of the user too, before and after those of the item.
+    """
+    chance = random.Random(place["document"])
     with TemporaryDirectory() as folder:
         agent = Path(folder) / "agent"
         (agent / "documents").mkdir(parents=True)
@@ -74,7 +86,8 @@ def tried(place: dict[str, Any], overrides: Sequence[str]) -> Iterator[tuple[str
         with fresh_assistants(agent, overrides=overrides) as (fresh, _), fresh() as assistant:
             for number, item in enumerate(place["items"]):
                 user = f"user-{number}"
-                for fact in item.get("facts", ()):
+                beside = chance.sample(other, most) if most else []
+                for fact in (*beside[::2], *item.get("facts", ()), *beside[1::2]):
                     assistant.remember(fact, user=user)
                 began = perf_counter()
                 reply = assistant.ask(item["question"], user=user).text
@@ -90,12 +103,16 @@ def main() -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override the agent's settings"
     )
+    parser.add_argument(
+        "--other-facts", type=int, default=0, metavar="N", help="let the user have N facts of other items besides"
+    )
     given = parser.parse_args()
+    other = strangers_facts(given.split) if given.other_facts else []
     counts: Counter[tuple[str, str]] = Counter()
     quoted: list[bool] = []
     seconds: list[float] = []
     for place in places(given.split, given.every):
-        for label, what, right, took in tried(place, given.set):
+        for label, what, right, took in tried(place, given.set, other, given.other_facts):
             counts[label, what] += 1
             seconds.append(took)
             if label != "none":
