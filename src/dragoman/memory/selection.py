@@ -2,13 +2,15 @@
 
 A sentence encoder hardly tells "I like mushrooms" from "I don't like mushrooms", and does not see that "With whom do I
 watch films?" asks for people. So the query is encoded with words for what it asks for, and a fact that leans the other
-way is set back.
+way is set back. What was told lately comes before what fits about as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
+from dragoman.core.clock import moment_of, now
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.values import Hit, Passage, Query, Scope, SourceName
 from dragoman.text import lazy_re as re
@@ -17,6 +19,9 @@ _WORDS = 0.1
 """How much the best match by words adds to a cosine (`benchmarks/memory_recall.py`)."""
 _OPPOSITE = 0.15
 """By how much a like is set back for who asks for dislikes, and the other way round."""
+_RECENT = 0.05
+"""How much a fact gains that was told just now; half of it after a week, a quarter after two."""
+_HALF_LIFE = 7.0
 _LEAST = 20
 """How many facts each of the two searches proposes at least."""
 _KINDS = (
@@ -85,4 +90,15 @@ def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Pas
         for passage in passages.values():
             if bool(_NEGATIVE.search(passage.text)) != leaning:
                 scores[passage.id] -= _OPPOSITE
+    at = now()
+    for passage in passages.values():
+        scores[passage.id] += _recency(passage, at)
     return sorted(passages.values(), key=lambda row: -scores[row.id])
+
+
+def _recency(passage: Passage, at: datetime) -> float:
+    told = moment_of(passage.meta.get("said_at", ""))
+    if told is None:
+        return 0.0
+    days = max(0.0, (at - told).total_seconds() / 86_400)
+    return float(_RECENT * 0.5 ** (days / _HALF_LIFE))
