@@ -103,3 +103,18 @@ def test_yes_and_no_are_left_to_the_judge():
     examination_of(model).wait(30.0)
     assert examination_of(model).is_passed()
     assert voice_of(model).write([polar], [DOUBT], [[]])[0].text == ""
+
+
+def test_a_result_is_kept_for_the_next_process(own_home):
+    class Named(Examined):
+        identity = "a model"
+
+        def choose(self, prompts, options):
+            asked.append(len(prompts))
+            return super().choose(prompts, options)
+
+    asked = []
+    first = Named()
+    assert not examination_of(first).is_passed()
+    examination_of(first).wait(30.0)
+    assert examination_of(Named()).is_passed() and len(asked) == 1

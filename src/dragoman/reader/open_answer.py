@@ -46,11 +46,12 @@ def may_answer(task: ReadTask) -> bool:
 
 def open_prompt(task: ReadTask, facts: Sequence[Evidence], *, name: str, language: str) -> Prompt:
     """The prompt for an answer from all evidence, each passage under its headings."""
-    passages = [piece for piece in task.evidence if piece not in facts][:_MOST_PASSAGES]
+    passages = sorted((piece for piece in task.evidence if piece not in facts), key=lambda piece: -piece.relevance)
     return prompts.get("open.v1", language).format(
         name=name,
         facts="\n".join(f"- {' '.join(fact.text.split())}" for fact in facts) or "-",
-        evidence="\n".join(f"- {' '.join(piece.passage.indexed.split())}" for piece in passages) or "-",
+        evidence="\n".join(f"- {' '.join(piece.passage.indexed.split())}" for piece in passages[:_MOST_PASSAGES])
+        or "-",
         dialogue=prompts.dialogue(task.context, language, last=4),
     )
 

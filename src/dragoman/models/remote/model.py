@@ -193,6 +193,11 @@ class RemoteModel:
     def warm_up(self) -> None:
         """Do nothing: the endpoint has the weights."""
 
+    @property
+    def identity(self) -> str:
+        """What tells this model from others in every process: its address and name."""
+        return f"{self.endpoint.url} {self.name}"
+
     def close(self) -> None:
         self.endpoint.close()
 
