@@ -16,7 +16,7 @@ from dragoman.server.data import chats, source_search
 from dragoman.server.page.chat.panel import ChatPanel
 from dragoman.server.page.chat_list import ChatList
 from dragoman.server.page.documents.panel import SourcesPanel
-from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on
+from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on, set_icon
 from dragoman.server.page.memory import MemoryPanel
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, consistency, makeup
@@ -307,9 +307,7 @@ class PageLayout:
         self._dark.set_value(LOOKS[self._look])
         label = f"{self._words['look']}: {self._words[f'look.{self._look}']}"
         self._look_button.props["aria-label"] = self._look_button.props["title"] = label
-        self._look_button.clear()
-        with self._look_button:
-            ui.icon(_ICONS[self._look]).props("aria-hidden=true")
+        set_icon(self._look_button, _ICONS[self._look])
         ui.run_javascript(f"({_cookie(LOOK_COOKIE, self._look)})()")
 
     def _addressed(self, dialogue: str | None) -> None:

@@ -14,7 +14,7 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.data import chats, user_data
 from dragoman.server.http.views import View
 from dragoman.server.page.chat.composer import Composer, parse_search
-from dragoman.server.page.chat.earlier_turns import EarlierTurns
+from dragoman.server.page.chat.earlier_turns import FIRST, EarlierTurns
 from dragoman.server.page.chat.live_turns import LiveTurn
 from dragoman.server.page.chat.question import QuestionBubble
 from dragoman.server.page.chat.running_reply import RunningReply
@@ -31,6 +31,8 @@ from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
 from dragoman.server.turns.turn_runner import CallerTurn
 
+_MOST_REPLIES = 14
+"""Replies that are on the page at once while a chat goes on; each makes every change of the page slower."""
 _NEW = "new"
 """The name under which the browser keeps the draft of a chat that has no message yet."""
 
@@ -167,6 +169,7 @@ class ChatPanel:
         self.composer.show(dialogue, busy=True, last=typed)
         if self.addressed is not None:
             self.addressed(None if self.page_session.is_private else dialogue)
+        background_tasks.create(self._fold())
         ask = CallerTurn(text, self.page_session.agent, dialogue, control=control, model=self.page_session.model)
         try:
             await self._running.start(answer, self.page_session.start(ask))
@@ -174,6 +177,26 @@ class ChatPanel:
             if not answer.box.is_deleted:  # another chat may be shown meanwhile
                 answer.failed(error_text(error))
                 self.composer.show(dialogue, busy=False, last=typed)
+
+    async def _fold(self) -> None:
+        """Leave the beginning of a chat that has grown long to a button."""
+        dialogue, surplus = self.page_session.dialogue, len(self._cards) - FIRST // 2
+        if (
+            len(self._cards) <= _MOST_REPLIES
+            or self.page_session.is_private
+            or len(self._questions) != len(self._cards)
+        ):
+            return
+        with suppress(DragomanError):
+            turns = await self.page_session.do(transcript, dialogue)
+            place = self._cards[surplus].place if len(self._cards) > surplus else None
+            if dialogue != self.page_session.dialogue or place is None or place > len(turns):
+                return
+            for question, card in zip(self._questions[:surplus], self._cards[:surplus], strict=True):
+                question.delete()
+                card.box.delete()
+            del self._questions[:surplus], self._cards[:surplus]
+            self._earlier.fold(turns, place - 1)
 
     def stop(self) -> None:
         """Stop the running turn at once."""
@@ -269,6 +292,7 @@ class ChatPanel:
         self._cards.clear()
         self._choose(None)
         self._log.clear()
+        self._earlier.begin((), self._log)
         self._last, self._length = "", 0
         self._questions.clear()
 
