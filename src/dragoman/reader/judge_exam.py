@@ -19,8 +19,8 @@ from threading import Lock, Thread, get_ident
 from weakref import WeakKeyDictionary, ref
 
 from dragoman import prompts
+from dragoman.core.environment import home
 from dragoman.core.errors import DragomanError
-from dragoman.core.home import home
 from dragoman.core.protocols import LanguageModel
 
 log = logging.getLogger(__name__)
