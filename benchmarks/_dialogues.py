@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.examples import Dataset, Example, Problem
-from dragoman.core.protocols import Encoder
+from dragoman.core.protocols import Encoder, passage_vectors
 from dragoman.core.values import Context, Passage, Scope, Source
 from dragoman.datasets.open import data_folder as named_folder
 from dragoman.datasets.open import open_dataset

@@ -36,8 +36,7 @@ from _corpus import CHUNK, DIMENSIONS, Corpus
 from _sentences import encoded, sentences
 from _timing import milliseconds
 
-from dragoman.core.encoding import passage_vectors
-from dragoman.core.protocols import Encoder
+from dragoman.core.protocols import Encoder, passage_vectors
 from dragoman.core.values import Hit, Passage, Query, Scope, Source
 from dragoman.retriever.hybrid import reciprocal_ranks
 from dragoman.sources.ingest import ingest

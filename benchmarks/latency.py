@@ -191,7 +191,7 @@ def main() -> int:
 
 def _environment(home: Path) -> dict[str, str]:
     """A home of its own with the weights of the user's, so that the benchmark leaves nothing behind there."""
-    from dragoman.core.home import home as real
+    from dragoman.core.environment import home as real
     from dragoman.models import weights
 
     for name in weights.CATALOGUE:

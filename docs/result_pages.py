@@ -174,7 +174,8 @@ def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
         titles = {table.key[0] for table in tables}
         for block in spec.data:
             if block.title in titles and block.note:
-                _once(sets.setdefault(block.title, []), block.note)
+                for sentence in re.split(r"(?<=\.) (?=[A-Z])", " ".join(block.note.split())):
+                    _once(sets.setdefault(block.title, []), sentence)
         names = {name for table in tables for rows_of in table.groups.values() for name in rows_of}
         measured = {name for table in tables for name in table.rows(paper=False)}
         for system in spec.systems:

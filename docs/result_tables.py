@@ -7,9 +7,17 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow
+from dragoman.evaluate.results import (
+    Column,
+    Result,
+    ResultCell,
+    SystemRow,
+    figure_text,
+    paper_text,
+    summary,
+    turns_text,
+)
 from dragoman.evaluate.results import Table as RunTable
-from dragoman.evaluate.show.tables import figure_text, paper_text, summary, turns_text
 
 PAPER = "paper"
 RERUN = "papers' baselines, run here"

@@ -22,12 +22,16 @@ What `import dragoman` offers; the other modules may change without notice.
 ::: dragoman.agent.build.load
 
 ::: dragoman.agent.assistant.Assistant
+    options:
+      inherited_members: true
 
 ::: dragoman.core.trace.Reply
 
 ::: dragoman.core.trace.Trace
 
 ::: dragoman.core.values
+
+::: dragoman.core.records
 
 ::: dragoman.core.protocols
 

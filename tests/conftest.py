@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
-from dragoman.core.home import home
+from dragoman.core.environment import home
 from dragoman.models import weights
 
 # No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw twice as many examples.

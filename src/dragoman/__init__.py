@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dragoman.core.telemetry import disable_telemetry
+from dragoman.core.environment import disable_telemetry
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent

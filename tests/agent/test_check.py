@@ -20,6 +20,8 @@ from dragoman.core.errors import InputError, UnknownNameError
 from dragoman.core.trace import Reply, Trace
 from dragoman.core.values import Evidence, Passage, Plan, Verdict
 
+from ..agent_files import DOCUMENTS, MEMORY
+
 TWO = """
 [[conversation]]
 name = "price"
@@ -272,14 +274,8 @@ kind = "hashing"
 kind = "always"
 [planner]
 kind = "all"
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
 """
+AGENT += MEMORY + DOCUMENTS
 
 
 @pytest.fixture

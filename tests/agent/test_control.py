@@ -12,14 +12,11 @@ from dragoman.core.control import TurnControl
 from dragoman.core.errors import InputError
 from dragoman.core.values import Context, Turn
 
-AGENT = """
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
+from ..agent_files import DOCUMENTS, MEMORY
+
+AGENT = (
+    f"{MEMORY}{DOCUMENTS}"
+    + """
 [[sources]]
 name = "RULES"
 path = "rules"
@@ -38,6 +35,7 @@ kind = "{reader}"
 [memory]
 ask_model = false
 """
+)
 PLANNERS = ("planner.all.v1", "planner.similarity.v1")
 
 

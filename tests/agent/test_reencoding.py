@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dragoman
-from dragoman.agent import build
+from dragoman.agent import build, reencoding
 from dragoman.core.values import Query, Scope
 from dragoman.models.scripted import ScriptedEncoder
 
@@ -150,3 +151,42 @@ def _vector(assistant, text: str) -> list[float]:
 def _turned(encode):
     """The same vectors in another order of axes: equal cosines among themselves, other ones with the old."""
     return lambda self, texts: np.roll(encode(self, texts), 5, axis=1)
+
+
+def test_two_processes_encode_no_passage_twice(folder, monkeypatch):
+    with dragoman.load(folder):
+        pass
+    gate, encoded = threading.Event(), []
+    encode = ScriptedEncoder.encode
+
+    def counted(self, texts):
+        encoded.extend(texts)
+        gate.wait(30.0)
+        return encode(self, texts)
+
+    monkeypatch.setattr(build, "_PATIENCE", 0.0)
+    monkeypatch.setattr(reencoding, "_OTHERS", 0.05)
+    monkeypatch.setattr(ScriptedEncoder, "encode", counted)
+    changed = ["models.encoder.dimensions=48"]
+    with dragoman.load(folder, overrides=changed) as first, dragoman.load(folder, overrides=changed) as second:
+        gate.set()
+        assert first.reencoding.wait(30.0) and second.reencoding.wait(30.0)
+        assert stored(second, SHARED, "NOTES", 48) == DOCUMENTS
+        assert second.reencoding.done == second.reencoding.total == DOCUMENTS
+    assert len([text for text in encoded if "lamp of room" in text]) == DOCUMENTS
+
+
+def test_the_claim_of_a_dead_process_ends(folder, monkeypatch):
+    with dragoman.load(folder) as assistant:
+        dead = assistant.store.use_encoder("another")
+        dead.clear(SHARED, "NOTES")
+        assert dead.claim(SHARED, "NOTES") == "ours"
+        heir = assistant.store.use_encoder("another")
+        assert heir.claim(SHARED, "NOTES") == "theirs"
+        later = time.time() + 61.0
+        monkeypatch.setattr("time.time", lambda: later)
+        assert heir.claim(SHARED, "NOTES") == "ours"
+        page = next(dead.pages(SHARED, "NOTES", 4))
+        assert not dead.write(SHARED, "NOTES", page, np.ones((4, 8), dtype=np.float32)), "it has lost its claim"
+        heir.release(SHARED, "NOTES")
+        assert dead.claim(SHARED, "NOTES") == "ours"

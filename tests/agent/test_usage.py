@@ -9,16 +9,13 @@ from dragoman.agent.assistant import Kept, UserTurn
 from dragoman.core.values import Receipt, Usage
 from dragoman.models.metering import record, turn_meter
 
+from ..agent_files import DOCUMENTS, MEMORY
+
 pytestmark = pytest.mark.trust
 
-AGENT = """
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
+AGENT = (
+    f"{MEMORY}{DOCUMENTS}"
+    + """
 [models.language]
 kind = "model.scripted.v1"
 default = "Entry is 6 francs."
@@ -31,6 +28,7 @@ kind = "planner.all.v1"
 [reader]
 kind = "{reader}"
 """
+)
 QUESTION, STATEMENT = "How much is the entry to the museum?", "I am 70 years old."
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from dragoman.core import errors
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.workers import InProcess, Shard, ShardJob
 
 

@@ -120,9 +120,9 @@ def test_any_text_gives_a_decision(rule, fact, question):
     "seed", ["not ", "1 to ", "under the age of ", "a ", "12岁", "( ", "my son ", "1,", "from 1 may to "]
 )
 def test_long_text_takes_linear_time(seed):
-    start = time.perf_counter()
+    start = time.process_time()
     applies(seed * (4_000 // len(seed)), [seed * 300], "Can I enter?")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_newest_fact_counts():

@@ -23,9 +23,8 @@ from dragoman.datasets.loaders.jsonl import Jsonl
 from dragoman.evaluate import experiment, load_run
 from dragoman.evaluate.api import run_experiment
 from dragoman.evaluate.metrics.ranking import HitRate
-from dragoman.evaluate.results import Result
+from dragoman.evaluate.results import Result, legend
 from dragoman.evaluate.running import run_folder
-from dragoman.evaluate.show.tables import legend
 from dragoman.evaluate.spec import DataSpec, SystemSpec, load_experiment
 
 KILLED = """

@@ -9,8 +9,8 @@ import pytest
 from tests.models.static_part import write_static, write_teacher
 
 from dragoman.core.caches import clear_caches
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import ConfigError, WeightsError
+from dragoman.core.protocols import passage_vectors
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.part import sha256
 from dragoman.models.scripted import ScriptedEncoder

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from dragoman.core.environment import home
 from dragoman.core.errors import UnknownNameError, WeightsError
-from dragoman.core.home import home
 from dragoman.models import weights, wheels
 from dragoman.models.weights import Weights, WeightsFile
 

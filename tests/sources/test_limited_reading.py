@@ -59,7 +59,7 @@ def test_too_many_passages_are_refused_wherever_they_are_read():
 
 def test_small_files_start_no_process_and_nothing_secret_reaches_it(monkeypatch):
     monkeypatch.setenv("DRAGOMAN_SECRET", "hunter2")
-    assert "hunter2" not in limited_reading._environment().values()
+    assert "hunter2" not in limited_reading.environment().values()
     monkeypatch.setattr(limited_reading.subprocess, "run", lambda *_, **__: pytest.fail("a process"))
     assert len(read_limited(loaded(b"A day ticket costs 6 francs."), ReadingLimits()).passages) == 1
 

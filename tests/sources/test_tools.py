@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from mcp.types import CallToolResult, TextContent
 
+from dragoman.core.environment import SWITCHES
 from dragoman.core.errors import EndpointError
-from dragoman.core.telemetry import SWITCHES
 from dragoman.sources import session
 from dragoman.sources.session import ToolAddress
 from dragoman.sources.tools import MOST_CHARACTERS, MOST_PASSAGES, McpTool, passages_of

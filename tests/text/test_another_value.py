@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.values import Context, Turn
-from dragoman.text.another_value import with_another_value
+from dragoman.text.same_question import with_another_value
 
 
 def said(*turns: str) -> Context:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.expect import offers, wants
-from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import act_and_core, form
 from dragoman.text.spelling import spelt
+from dragoman.text.words import forget_texts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Literal
 from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 
-Answer = Literal["yes", "no", "ask", "unknown"]
+ExpectedAnswer = Literal["yes", "no", "ask", "unknown"]
 
 _YES = re.compile(
     r"(?:yes|yep|yeah|sure|certainly|of course|absolutely|definitely|indeed|you (?:can|may)(?! ?not| only|'t))\b"
@@ -47,7 +47,7 @@ _DOUBT = re.compile(
 _QUESTION = re.compile("[?？]")
 
 
-def answer_problem(expected: Answer, text: str) -> str | None:
+def answer_problem(expected: ExpectedAnswer, text: str) -> str | None:
     """Why a reply is not the expected answer, or None where it is.
 
     `no` needs a denial or a limit somewhere ("only from 16 on"); `yes` needs no such word, since a rule that

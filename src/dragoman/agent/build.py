@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import tzinfo
 from importlib.resources import files
 from pathlib import Path
@@ -22,10 +22,9 @@ from dragoman.agent.refine import Refiner
 from dragoman.agent.warm import WarmUp
 from dragoman.config import DEFAULT_KINDS, FILE_NAME, AgentConfig, Overrides, load_config
 from dragoman.core.clock import zone_of
+from dragoman.core.environment import home
 from dragoman.core.errors import ConfigError, UnknownNameError
-from dragoman.core.home import home
 from dragoman.core.model_names import model_table
-from dragoman.core.parts import Parts
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.values import Scope
 from dragoman.presets import presets
@@ -46,6 +45,24 @@ STATE_FOLDER = ".dragoman"
 DATABASE = "dragoman.db"
 _PATIENCE = 10.0
 """Seconds that loading waits for passages to be encoded again; more of them go on in the background."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The shared parts of an agent that a component's constructor can request by parameter name.
+
+    A component's options are its keyword-only parameters. Those named as a field here are given by whoever builds the
+    agent; every other one is an option that a config file may set. Models are lazy: asking for one loads nothing.
+    """
+
+    language_model: LanguageModel
+    encoder: Encoder
+    store: Store
+    sources: tuple[Source, ...]
+    analyse: Callable[[str], tuple[str, ...]]
+    language: str = "en"
+    name: str = "Dragoman"
+    folder: Path | None = None
 
 
 def load(

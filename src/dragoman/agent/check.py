@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman.agent.answers import Answer, answer_problem
+from dragoman.agent.answers import ExpectedAnswer, answer_problem
 from dragoman.agent.assistant import Assistant
 from dragoman.agent.build import assemble, locate, models_of
 from dragoman.agent.declared import read_declared
@@ -49,7 +49,7 @@ class Expectation:
     must: tuple[tuple[str, ...], ...] = ()
     must_not: tuple[str, ...] = ()
     instead_of: tuple[str, ...] = ()
-    answer: Answer | None = None
+    answer: ExpectedAnswer | None = None
     evidence: tuple[tuple[str, ...], ...] = ()
     dialogue: str | None = None
 
@@ -104,7 +104,7 @@ class _TurnTable(BaseModel):
     must: list[str | list[str]] = []
     must_not: list[str] = []
     instead_of: list[str] = []
-    answer: Answer | None = None
+    answer: ExpectedAnswer | None = None
     evidence: list[str | list[str]] = []
     dialogue: str | None = None
 

@@ -13,10 +13,9 @@ from dragoman.core.trace import Note
 from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
-from dragoman.text.another_value import with_another_value
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.known import asks_for_everything
-from dragoman.text.same_question import about_another, after_correction, told_after
+from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt

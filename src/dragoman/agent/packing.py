@@ -18,8 +18,8 @@ from typing import Any
 
 from dragoman.agent.create import parameters
 from dragoman.config import FILE_NAME
+from dragoman.core.environment import home
 from dragoman.core.errors import ConfigError, InputError, UnknownNameError, WeightsError
-from dragoman.core.home import home
 from dragoman.core.model_names import model_table
 from dragoman.core.registry import REGISTRIES
 from dragoman.models.onnx.outside_data import check_self_contained

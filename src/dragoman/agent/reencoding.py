@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Condition, Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import DragomanError
+from dragoman.core.protocols import passage_vectors
 from dragoman.core.values import Passage, Scope, Source, SourceName
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _PAGE = 16
 _FEW = 64
 """Passages of a user that are encoded before a turn is answered; more of them wait for the background."""
 _TICK = 0.1
+_OTHERS = 2.0
+"""Seconds after which a source that another process encodes is looked at again."""
 
 
 class _Unencoded(Protocol):
@@ -38,6 +40,10 @@ class _Change(Protocol):
     def left(self, scope: Scope, source: SourceName) -> int: ...
 
     def clear(self, scope: Scope, source: SourceName) -> str: ...
+
+    def claim(self, scope: Scope, source: SourceName) -> Literal["ours", "theirs", "over"]: ...
+
+    def release(self, scope: Scope, source: SourceName) -> None: ...
 
     def pages(self, scope: Scope, source: SourceName, size: int) -> Iterator[Sequence[_Unencoded]]: ...
 
@@ -56,7 +62,8 @@ class Reencoding:
     """Watches which stored vectors are from another encoder, and replaces them.
 
     Until that is done, passages of such a source are found by their words. It can be stopped at any time: the next
-    process continues.
+    process continues. Of several processes with one store, one encodes a source, and the others wait until it is done
+    or until nothing was heard of it for a minute.
     """
 
     def __init__(self, change: _Change, encoder: Encoder, sources: Sequence[Source]) -> None:
@@ -95,7 +102,7 @@ class Reencoding:
                 left = self._change.left(scope, source)
                 self.total += left
                 if scope != scope.shared and left <= _FEW:
-                    self._replace(job)
+                    self._replace(job, waits=False)
                 else:
                     self._begin(job)
         except (DragomanError, OSError) as error:
@@ -160,16 +167,38 @@ class Reencoding:
             except (DragomanError, OSError) as error:
                 _log.warning("'%s' could not be encoded again: %s The next start tries again.", job.source, error)
 
-    def _replace(self, job: _Job) -> None:
-        about = self._about.get(job.source, "world")
+    def _replace(self, job: _Job, *, waits: bool = True) -> None:
         try:
             self._change.clear(job.scope, job.source)
+            if self._claimed(job, waits=waits):
+                self._encode(job)
+        finally:
+            with self._changed:
+                self._known.discard(job)
+
+    def _claimed(self, job: _Job, *, waits: bool) -> bool:
+        """Whether this process encodes a source; waits while another one does."""
+        left = self._change.left(job.scope, job.source)
+        while not self._stop.is_set():
+            claim = self._change.claim(job.scope, job.source)
+            if claim == "over":
+                self.done += left
+            if claim != "theirs" or not waits:
+                return claim == "ours"
+            now = self._change.left(job.scope, job.source)
+            self.done, left = self.done + left - now, now
+            self._stop.wait(_OTHERS)
+        return False
+
+    def _encode(self, job: _Job) -> None:
+        about = self._about.get(job.source, "world")
+        try:
             for page in self._change.pages(job.scope, job.source, _PAGE):
                 if self._stop.is_set():
                     return
                 vectors = passage_vectors(self._encoder, [row.passage.indexed for row in page], about=about)
                 if not self._change.write(job.scope, job.source, page, vectors):
-                    _log.warning("'%s' is being encoded by another process with another encoder.", job.source)
+                    _log.warning("'%s' is being encoded by another process.", job.source)
                     return
                 self.done += len(page)
                 with self._changed:
@@ -177,8 +206,7 @@ class Reencoding:
             self._change.finish(job.scope, job.source)
             _log.info("Encoded '%s' again.", job.source)
         finally:
-            with self._changed:
-                self._known.discard(job)
+            self._change.release(job.scope, job.source)
 
 
 def reencoding_of(store: Store, encoder: Encoder, space: str, sources: Sequence[Source]) -> Reencoding | None:

@@ -18,7 +18,7 @@ Target = Annotated[
 def list_() -> None:
     """List the parts that come with the package, and those that were pulled."""
     from dragoman.cli.terminal import rendering
-    from dragoman.core.home import home
+    from dragoman.core.environment import home
     from dragoman.models.part import FILE, read_part, shipped_parts
 
     pulled = {file.parent.relative_to(home() / "parts").as_posix(): file.parent for file in _files(home() / "parts")}

@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.cluster.build import build, differences
 from dragoman.cluster.ray_workers import RayWorkers
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.errors import ConfigError, DragomanError, MissingExtraError, WorkersError
 
 log = logging.getLogger("dragoman.cluster")
@@ -22,7 +22,7 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_TQDM_PATCH_PRINT": "0",
 }
-"""Keeps Ray's own output off the terminal; its usage reports are off in `core/telemetry.py`."""
+"""Keeps Ray's own output off the terminal; its usage reports are off in `core/environment.py`."""
 _AUTH_MODE, _AUTH_TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _REACH_SECONDS = 5.0
 _NODE_SECONDS = 120.0

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from dragoman.cluster.build import Build, build, differences
-from dragoman.core.cores import VARIABLE as CORES
+from dragoman.core.environment import CORES_VARIABLE
 from dragoman.core.errors import DragomanError, ShardError, WorkersError
 from dragoman.core.workers import ShardJob, Tell, Work
 
@@ -91,7 +91,9 @@ def _settle(order: ShardOrder) -> None:
             remedy="Install on every node exactly what is installed here.",
         )
     os.environ.update(order.variables)
-    os.environ.setdefault(CORES, os.environ.get("OMP_NUM_THREADS", "1"))  # Ray says how many cores a shard may use
+    os.environ.setdefault(
+        CORES_VARIABLE, os.environ.get("OMP_NUM_THREADS", "1")
+    )  # Ray says how many cores a shard may use
     with suppress(OSError):
         os.chdir(order.folder)  # paths are the same on all nodes, also those that do not begin at the root
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from dragoman.core.errors import InputError
-
-if TYPE_CHECKING:
-    from dragoman.core.values import Source
+from dragoman.core.records import Source
 
 RetrieveMode: TypeAlias = Literal["auto", "always", "never"]
 MemoryMode: TypeAlias = Literal["on", "read", "off"]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from dragoman.core.values import (
+    About,
     Answered,
     Context,
     Draft,
@@ -102,7 +103,7 @@ class Encoder(Protocol):
     """Texts to unit vectors: an array of shape (len(texts), dimensions), float32.
 
     One that reads passages, of which there are many, otherwise than questions has `encode_passages` as well: the same
-    signature, the same space (`core.encoding.passage_vectors` asks the right one).
+    signature, the same space (`passage_vectors` asks the right one).
 
     One whose vectors depend on more than its kind and options has a property `space`, the name of its vector space:
     stored vectors are replaced where it is not the one that they were made in.
@@ -206,3 +207,32 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def warm(*components: object) -> None:
+    """Call `warm_up` of each component that has it, one after the other."""
+    for component in components:
+        load = getattr(component, "warm_up", None)
+        if load is not None:
+            load()
+
+
+def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "world") -> FloatArray:
+    """Vectors for the rows of a source: by `encode_passages` where an encoder has it, else by `encode`.
+
+    Both lie in one space, so that questions, which are always encoded by `encode`, may be compared with them.
+    Statements about the user or the bot are few, and their cosine decides: they are read as questions are.
+    """
+    if about != "world":
+        return encoder.encode(texts)
+    vectors: FloatArray = getattr(encoder, "encode_passages", encoder.encode)(texts)
+    return vectors
+
+
+def by_about(passages: Sequence[Passage], sources: Sequence[Source]) -> dict[About, list[Passage]]:
+    """Group passages by what their source is about, in their order; an unknown source counts as `world`."""
+    about = {source.name: source.about for source in sources}
+    groups: dict[About, list[Passage]] = {}
+    for passage in passages:
+        groups.setdefault(about.get(passage.source, "world"), []).append(passage)
+    return groups

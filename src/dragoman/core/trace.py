@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.codec import Json, decode, encode
 from dragoman.core.errors import InputError
+from dragoman.core.html import folded, shortened, table
 from dragoman.core.quick import quick
 from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Usage, Verdict
 
@@ -90,6 +91,23 @@ class Note:
             return self.price
         return float(draft.notes["price"]) if "price" in draft.notes else None
 
+    @property
+    def decision(self) -> str:
+        """The decision in a few words, for tables."""
+        value = self.value
+        if isinstance(value, Verdict):
+            shown = "look something up" if value.retrieve else "answer without looking"
+            return f"{shown} ({value.probability:.2f})"
+        if isinstance(value, Plan):
+            return " > ".join(" + ".join(step) for step in value.steps) or "nothing"
+        if isinstance(value, Retrieval):
+            return f"{len(value.evidence)} from {', '.join(value.sources)}"
+        if isinstance(value, Draft):
+            return shortened(value.text)
+        if isinstance(value, Learned):
+            return f"{len(value.added)} facts learned, {len(value.forgotten)} forgotten"
+        return f"{len(value.replaced)} passages replaced"
+
     def to_json(self) -> dict[str, Json]:
         return {
             "role": self.role,
@@ -136,9 +154,8 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from dragoman.core.html import trace_html
-
-        return trace_html(self)
+        rows = [(note.role, note.component, note.decision, f"{note.seconds:.3f}") for note in self]
+        return table(("role", "component", "decision", "seconds"), rows)
 
     @classmethod
     def from_json(cls, data: Json) -> Trace:
@@ -177,9 +194,13 @@ class Reply:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from dragoman.core.html import reply_html
-
-        return reply_html(self)
+        ranked = sorted(self.evidence, key=lambda piece: -piece.relevance)
+        rows = [
+            (f"{piece.relevance:.2f}", piece.source, piece.passage.origin, shortened(piece.text)) for piece in ranked
+        ]
+        evidence = table(("relevance", "source", "from", "passage"), rows) if rows else ""
+        summary = f"Why (confidence {self.confidence:.2f}, {self.trace.seconds:.2f} s)"
+        return folded(self.text, summary, self.plan._repr_html_() + evidence + self.trace._repr_html_())
 
 
 def reply_to_json(reply: Reply) -> dict[str, Json]:

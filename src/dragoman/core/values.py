@@ -1,98 +1,74 @@
-"""The values that travel through a turn: frozen, made of tuples, without behaviour of their own."""
+"""The values that travel through a turn: frozen, made of tuples, without behaviour of their own.
+
+Those that a store keeps are defined in `dragoman.core.records` and may be imported from here too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from dragoman.core.codec import SPARSE
 from dragoman.core.control import DEFAULT_CONTROL, TurnControl
-from dragoman.core.errors import InputError
+from dragoman.core.html import chips
 from dragoman.core.quick import quick
+from dragoman.core.records import (
+    ASIDE,
+    SHARED_USER,
+    About,
+    Answered,
+    Erased,
+    Erasure,
+    Fact,
+    Hit,
+    Passage,
+    Query,
+    Receipt,
+    Scope,
+    Source,
+    SourceName,
+    Speaker,
+    Turn,
+)
 
-if TYPE_CHECKING:
-    from dragoman.core.codec import Json
+__all__ = [
+    "ASIDE",
+    "NOTHING_LEARNED",
+    "NULL_PLAN",
+    "SHARED_USER",
+    "About",
+    "Answered",
+    "Context",
+    "Draft",
+    "Erased",
+    "Erasure",
+    "Evidence",
+    "Fact",
+    "HistoryKind",
+    "Hit",
+    "Learned",
+    "Message",
+    "Passage",
+    "Plan",
+    "Prompt",
+    "Query",
+    "ReadTask",
+    "Receipt",
+    "Recollection",
+    "Request",
+    "Sampling",
+    "Scope",
+    "Source",
+    "SourceName",
+    "Speaker",
+    "Turn",
+    "Usage",
+    "Verdict",
+]
 
-SourceName: TypeAlias = str
-About: TypeAlias = Literal["world", "user", "bot"]
-Speaker: TypeAlias = Literal["user", "agent"]
-
-SHARED_USER = ""
-"""The user part of a scope that holds what a whole tenant shares; no person can have this id."""
-ASIDE = "feedback:"
-"""Prefix of internal dialogues, which hold ratings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The tenant and user whose data a call may touch; part of every key in the store."""
-
-    tenant: str = "local"
-    user: str = "me"
-
-    def __post_init__(self) -> None:
-        if not self.tenant.strip():
-            raise InputError("A scope needs a tenant.", remedy="Give a non-empty tenant id.")
-        if "\x00" in self.tenant or "\x00" in self.user:
-            raise InputError("A tenant or user id holds a NUL character.", remedy="Remove it.")
-
-    @property
-    def shared(self) -> Scope:
-        """The tenant's shared rows: documents, the bot's persona."""
-        return Scope(self.tenant, SHARED_USER)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One utterance of a dialogue; `said_at` is when, as `core.clock.stamp` writes it, or "" where nobody knows.
-
-    Two turns are equal if speaker and text are.
-    """
-
-    speaker: Speaker
-    text: str
-    said_at: str = field(default="", compare=False, metadata={SPARSE: True})
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Request id and queue ticket of a turn: a turn is stored once per request id."""
-
-    request: str = ""
-    line: int = 0
-    ticket: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A turn stored under a request id: the user's text, and the trace and position of the reply."""
-
-    dialogue: str
-    place: int
-    asked: str
-    trace: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """A line of a receipt: so many of a kind were erased from a file, and the SHA-256 of what they held."""
-
-    place: str
-    what: str
-    count: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Erasure:
-    """What erasing everything of a user deletes; `receipt` says what was erased from where, once it was."""
-
-    facts: int = 0
-    chats: int = 0
-    files: int = 0
-    receipt: tuple[Erased, ...] = field(default=(), metadata={SPARSE: True})
+_LOCAL = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +149,7 @@ class Context:
     """
 
     turns: tuple[Turn, ...]
-    scope: Scope = Scope()
+    scope: Scope = _LOCAL
     dialogue: str = ""
     learned: Learned = NOTHING_LEARNED
     instructions: str = field(default="", metadata={SPARSE: True})
@@ -202,63 +178,6 @@ class Context:
     def history(self) -> tuple[Turn, ...]:
         """Everything before the last turn."""
         return self.turns[:-1]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A declared source: its content, whom it is about, and the sources that must be searched before it."""
-
-    name: SourceName
-    description: str = ""
-    needs: tuple[SourceName, ...] = ()
-    about: About = "world"
-    private: bool = False
-
-    def scope(self, scope: Scope) -> Scope:
-        """The scope of this source's rows for a caller; the only place that decides private or shared."""
-        return scope if self.private else scope.shared
-
-
-_MOST_SAID = 240
-"""Characters of the sentence that told a fact by which the fact is found."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of text in a source; `parent` points at the passage it depends on, if any."""
-
-    id: str
-    source: SourceName
-    text: str
-    title: str = ""
-    headings: tuple[str, ...] = ()
-    parent: str | None = None
-    position: int = 0
-    origin: str = ""
-    meta: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def date(self) -> str:
-        """The day of the document in ISO 8601, "" where it has none: `meta["date"]`."""
-        return self.meta.get("date", "")
-
-    @property
-    def moment(self) -> str:
-        """When a fact was said, or the day of a document; "" where neither is known."""
-        return self.meta.get("said_at") or self.date
-
-    def is_within(self, since: str, until: str) -> bool:
-        """Whether the moment lies in a period; "" is no bound, and no moment is in no period."""
-        moment = self.moment
-        return not (since or until) or (bool(moment) and since <= moment and (not until or moment < until))
-
-    @property
-    def indexed(self) -> str:
-        """What search reads: the text under its title and heading path, and the sentence that told a fact."""
-        path = " > ".join(dict.fromkeys(part for part in (self.title, *self.headings) if part))
-        text = f"{path}\n{self.text}" if path else self.text
-        said = self.meta.get("said", "")[:_MOST_SAID].strip() if "slot" in self.meta else ""
-        return f"{text} {said}" if said and said.rstrip(".!。！").casefold() not in self.text.casefold() else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +210,9 @@ class Verdict:
     reason: str = ""
 
 
+_NO_SEARCH = "<div><em>nothing is looked up</em></div>"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The sources to search: steps in order, the sources of a step searched jointly. NULL is ().
@@ -321,9 +243,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from dragoman.core.html import plan_html
-
-        return plan_html(self)
+        return chips([" + ".join(step) for step in self.steps], self.reason) if self.steps else _NO_SEARCH
 
 
 NULL_PLAN = Plan()
@@ -448,65 +368,3 @@ class Prompt:
     def user(cls, content: str, *, system: str = "", name: str = "") -> Prompt:
         head = (Message("system", system),) if system else ()
         return cls((*head, Message("user", content)), name)
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source.
-
-    `since` and `until` keep rows whose moment lies in between (`since <= moment < until`), as text in ISO 8601; ""
-    is no bound, and a row without a moment is in no period.
-    """
-
-    scope: Scope
-    source: SourceName
-    k: int
-    tokens: tuple[str, ...] = ()
-    vector: Sequence[float] | None = None
-    parents: frozenset[str] | None = None
-    without: frozenset[str] = frozenset()
-    since: str = ""
-    until: str = ""
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether only rows of a period are wanted."""
-        return bool(self.since or self.until)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A row found by a search; `score` is BM25 or cosine, higher is better."""
-
-    passage: Passage
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A fact that a user stated about themselves, or about a person or thing of theirs.
-
-    `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
-    ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
-    "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
-    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does.
-    """
-
-    text: str
-    slot: str = ""
-    value: str = ""
-    said: str = ""
-    subject: str = "user"
-    type: str = "text"
-    role: str = ""
-    said_at: str = field(default="", metadata={SPARSE: True})
-    valid_from: str = field(default="", metadata={SPARSE: True})
-    valid_until: str = field(default="", metadata={SPARSE: True})
-
-    @property
-    def relation(self) -> str:
-        """The slot without its subject: "age" of "Leo's age"."""
-        for owner in (f"{self.subject}'s ", f"{self.subject}的"):
-            if self.subject != "user" and self.slot.startswith(owner):
-                return self.slot[len(owner) :]
-        return self.slot

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from dragoman.core.protocols import Encoder
+from dragoman.core.protocols import Encoder, warm
 from dragoman.core.registry import critics
 from dragoman.core.values import Evidence
-from dragoman.core.warming import warm
 from dragoman.text.claims import negated, unsupported
 from dragoman.text.sentences import sentences
 

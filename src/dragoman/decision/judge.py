@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dragoman.core.protocols import warm
 from dragoman.core.values import Context, Evidence
-from dragoman.core.warming import warm
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
 from dragoman.decision.values import Verdict

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Gate
+from dragoman.core.protocols import Gate, warm
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
-from dragoman.core.warming import warm
 from dragoman.gate.verdicts import AWAITS_EVIDENCE
 from dragoman.models.calibration import mixed
 

@@ -30,7 +30,7 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from dragoman.core.encoding import passage_vectors
+from dragoman.core.protocols import passage_vectors
 from dragoman.core.values import Passage, Query, Scope
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
-from dragoman.memory.english.clauses import Reader
+from dragoman.memory.english.clauses import ClauseReader
 from dragoman.memory.english.fragments import completed, embedded, named_with_ages
 from dragoman.memory.english.relations import clause_facts
 from dragoman.memory.english.wording import written_out
@@ -71,7 +71,7 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     sentence such as "Leo is seven" be a fact.
     """
     found: dict[tuple[str, str], Fact] = {}
-    reader = Reader(people)
+    reader = ClauseReader(people)
     # Quoted text is nobody's word about themselves.
     spoken = [part for whole in sentences(own_words(text)) for part in _LOWER_CASE.split(whole)]
     for said in spoken[:_MOST_SENTENCES]:
@@ -124,7 +124,7 @@ def _without_short_question(text: str) -> tuple[str, bool]:
     return (told["told"], False) if told else (text, True)
 
 
-def _sentence_facts(said: str, reader: Reader) -> Iterator[Fact]:
+def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
     bare = _QUOTED.sub(" ", said)
     if language(said) == "zh":
         from dragoman.memory import chinese  # its patterns take a while to compile

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 
+from dragoman.core.environment import home
 from dragoman.core.errors import WeightsError
-from dragoman.core.home import home
 from dragoman.models.suggested import SUGGESTIONS
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.environment import home
 from dragoman.core.errors import EndpointError, InputError, WeightsError
-from dragoman.core.home import home
 from dragoman.models import weights
 from dragoman.models.base_weights import base_digest
 from dragoman.models.onnx.outside_data import check_self_contained

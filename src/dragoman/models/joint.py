@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.models.onnx.scorer import shared_session
 from dragoman.models.onnx.session import batches, clean, open_tokenizer
 from dragoman.models.part import Part, open_part

@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.environment import home
 from dragoman.core.errors import UnknownNameError, WeightsError
-from dragoman.core.home import home
 from dragoman.models.calibration import Calibration, Logistic, from_json, to_json
 
 FORMAT = 1

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.core.environment import home
 from dragoman.core.errors import ConfigError, WeightsError
-from dragoman.core.home import home
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
 from dragoman.models.onnx.encoder import OnnxEncoder

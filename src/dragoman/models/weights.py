@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from dragoman.core.environment import home
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.file_lock import wait_for_lock
-from dragoman.core.home import home
 from dragoman.models.downloads import address, is_address
 from dragoman.models.suggested import SUGGESTIONS
 from dragoman.models.wheels import download

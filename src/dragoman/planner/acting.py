@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Encoder, Retriever, Store
+from dragoman.core.protocols import Encoder, Retriever, Store, warm
 from dragoman.core.registry import planners
 from dragoman.core.values import Context, Plan, Request, Source, SourceName
-from dragoman.core.warming import warm
 from dragoman.models.choice import normalise
 from dragoman.models.unified import candidates as offers
 from dragoman.models.unified import turn_trees

@@ -12,13 +12,10 @@ whatever they say (docs/models.md).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock, Thread
 
 from dragoman import prompts
-from dragoman.core.errors import DragomanError
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context, Draft, Evidence, Prompt
 from dragoman.decision.exceptions import takes_back
@@ -26,13 +23,12 @@ from dragoman.decision.groups import effect
 from dragoman.decision.joint import SAID_FROM, Option, distinct
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer
-from dragoman.reader.judge_exam import WORDS, examine
+from dragoman.reader.judge_exam import WORDS, examination_of
 from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import QuestionKind
 
-log = logging.getLogger(__name__)
 MOST_CALLS = 3
 """How many sentences the model reads for a turn; each is one call."""
 _NEAR = 0.3
@@ -90,32 +86,15 @@ class ChoiceJudge:
     def __init__(self, *, language_model: LanguageModel, language: str = "en", examined: bool = False) -> None:
         self._model = language_model
         self._language = language
-        self._ready = not examined
-        self._lock = Lock()
-        self._examination: Thread | None = None
+        self._examined = examined
 
     def is_ready(self) -> bool:
         """Whether the model may judge; starts the examination where it is due."""
-        with self._lock:
-            ready = self._ready
-            if not ready and self._examination is None:
-                self._examination = Thread(target=self._examine, name="dragoman-exam", daemon=True)
-                self._examination.start()
-        return ready
+        return not self._examined or examination_of(self._model).is_passed()
 
     def wait(self, seconds: float) -> None:
         """Wait for an examination that has begun."""
-        if self._examination is not None:
-            self._examination.join(seconds)
-
-    def _examine(self) -> None:
-        try:
-            result = examine(self._model)
-        except DragomanError as error:
-            log.warning("the model could not be examined as a judge: %s", error.message)
-            return
-        log.info("examined as a judge: %d right, %d refusals turned round", result.right, result.turned_round)
-        self._ready = result.passed
+        examination_of(self._model).wait(seconds)
 
     def judge(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Judgement | None:
         """The judgement on the best options; None where there is nothing to judge."""

@@ -1,16 +1,31 @@
-"""Whether a language model may judge: an examination with rules whose verdicts are known.
+"""Whether a language model may judge, or answer in the place of a doubt: an examination with known verdicts.
 
 Size does not say it. A model of 1.5B says yes to most rules that share the words of a question, and would turn
-refusals into permissions. So a model judges only after it has answered these, once for each process.
+refusals into permissions. So a model judges only after it has answered these.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
+import os
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, Thread, get_ident
+from weakref import WeakKeyDictionary, ref
 
 from dragoman import prompts
+from dragoman.core.environment import home
+from dragoman.core.errors import DragomanError
 from dragoman.core.protocols import LanguageModel
+
+log = logging.getLogger(__name__)
+_DAYS = 7
+"""How long a result holds: vendors change what stands behind a name."""
 
 WORDS = ("yes", "no", "depends", "unknown")
 """What a model may reply; in the order of the prompt `judge-verdict.v1`."""
@@ -75,3 +90,85 @@ def marked(answers: Sequence[Mapping[str, float]]) -> ExamResult:
     pairs = list(zip(words, ITEMS, strict=True))
     right = sum(word == item.word for word, item in pairs)
     return ExamResult(right, sum(word == "yes" and item.word == "no" for word, item in pairs))
+
+
+class Examination:
+    """The examination of one model: runs once, beside the first turn that asks for its result, kept for a week.
+
+    A result is kept in the home folder by the model's `identity`; a model without one is examined in every process.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = ref(model)  # it is kept beside the model, and must not keep it alive
+        self._result: ExamResult | None = None
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def is_passed(self) -> bool:
+        """Whether the model has passed; starts the examination where it is due."""
+        with self._lock:
+            model = self._model()
+            if self._result is None and self._thread is None and model is not None:
+                self._result = _kept(model)
+                if self._result is None:
+                    self._thread = Thread(target=self._examine, args=(model,), name="dragoman-exam", daemon=True)
+                    self._thread.start()
+                    return False  # never in the turn that starts it, however quick the model is
+            return self._result is not None and self._result.passed
+
+    def wait(self, seconds: float) -> None:
+        """Wait for an examination that has begun."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _examine(self, model: LanguageModel) -> None:
+        try:
+            result = examine(model)
+        except DragomanError as error:
+            log.warning("the model could not be examined as a judge: %s", error.message)
+            return
+        log.info("examined as a judge: %d right, %d refusals turned round", result.right, result.turned_round)
+        keep(model, result)
+        self._result = result
+
+
+def keep(model: LanguageModel, result: ExamResult) -> None:
+    """Keep a result for later processes."""
+    file = _file(model)
+    if file is None:
+        return
+    with suppress(OSError):  # a home that cannot be written costs the examination again
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(f".{os.getpid()}-{get_ident()}")
+        kept = {"at": time.time(), "right": result.right, "turned_round": result.turned_round}
+        partial.write_text(json.dumps(kept), encoding="utf-8")
+        partial.replace(file)
+
+
+def _kept(model: LanguageModel) -> ExamResult | None:
+    file = _file(model)
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+        is_fresh = 0 <= time.time() - float(kept["at"]) < _DAYS * 86_400
+        return ExamResult(int(kept["right"]), int(kept["turned_round"])) if is_fresh else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _file(model: LanguageModel) -> Path | None:
+    """Where the result of a model is kept, by the model and the questions."""
+    identity = str(getattr(model, "identity", ""))
+    if not identity:
+        return None
+    key = f"{identity} {prompts.get('judge-verdict.v1', 'en').sha256} {ITEMS}"
+    return home() / "examinations" / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+
+
+_examinations: WeakKeyDictionary[LanguageModel, Examination] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def examination_of(model: LanguageModel) -> Examination:
+    """The one examination of a model in this process."""
+    with _lock:
+        return _examinations.setdefault(model, Examination(model))

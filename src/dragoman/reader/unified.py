@@ -10,11 +10,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Critic
+from dragoman.core.protocols import Critic, warm
 from dragoman.core.registry import readers
 from dragoman.core.tokens import Shown, WrittenSequence, tenths
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, SourceName, Usage
-from dragoman.core.warming import warm
 from dragoman.models.unified import candidates as offers
 from dragoman.models.unified.loading import Device, LazyUnified, Runtime, UnifiedPart
 from dragoman.models.unified.model import TreeShape, Writing

@@ -2,7 +2,8 @@
 
 The model reads the question, the user's facts, the evidence and the decision. A sentence stays if its numbers and names
 are supported. A text that says less than the composed reply, or the opposite, or that the critic finds inconsistent
-with the evidence, is dropped whole: the composed reply remains.
+with the evidence, is dropped whole: the composed reply remains. Where only the closest sentence was found, nothing is
+decided, and the model answers from all evidence (`reader.open_answer`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from dragoman import prompts
 from dragoman.core.protocols import Critic, LanguageModel
 from dragoman.core.values import Draft, Evidence, Passage, Prompt, ReadTask
+from dragoman.reader.judge_exam import examination_of
+from dragoman.reader.open_answer import is_doubtful, may_answer, open_fault, open_prompt, supporting
 from dragoman.text import lazy_re as re
 from dragoman.text.circles import loops
 from dragoman.text.claims import names, negated, numbers, unsupported
@@ -38,10 +41,14 @@ _YES_NO = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A model's text with its faulty sentences left out; `fault` says why nothing of it can be said."""
+    """A model's text with its faulty sentences left out; `fault` says why nothing of it can be said.
+
+    `quoted` are the passages that an answer of the model's own rests on.
+    """
 
     text: str
     fault: str = ""
+    quoted: tuple[str, ...] = ()
 
 
 class Voice:
@@ -77,19 +84,23 @@ class Voice:
     def write(
         self, tasks: Sequence[ReadTask], composed: Sequence[Draft], facts: Sequence[Sequence[Evidence]]
     ) -> list[Draft]:
-        """The model's drafts for tasks whose answers are decided."""
-        asked = [self._prompt(*each) for each in zip(tasks, composed, facts, strict=True)]
-        return list(self._model.generate(asked, max_tokens=self._max_tokens))
+        """The model's drafts for tasks whose answers are decided or doubtful; empty where it is not asked."""
+        asked = [i for i, task in enumerate(tasks) if not is_doubtful(composed[i]) or self._may_answer(task)]
+        wanted = [self._prompt(tasks[i], composed[i], facts[i]) for i in asked]
+        drafts = self._model.generate(wanted, max_tokens=self._max_tokens) if wanted else ()
+        written = dict(zip(asked, drafts, strict=True))
+        return [written.get(i, Draft("")) for i in range(len(tasks))]
 
     def check(self, task: ReadTask, draft: Draft, composed: Draft) -> Checked:
         """What of a draft can be said."""
         text = draft.text.strip()
         if not text or loops(text):
-            return Checked("", "repeats itself" if text else "empty")
+            left_out = "the model answers no doubts" if is_doubtful(composed) else "empty"
+            return Checked("", "repeats itself" if text else left_out)
         supports = [piece.passage.indexed for piece in task.evidence] + [turn.text for turn in task.context.turns]
         other = _other_language(task, self._language)
-        if other:
-            return _checked_abroad(text, other, composed, supports)
+        if other or is_doubtful(composed):
+            return _checked_abroad(text, other, composed, supports) if other else self._checked_open(task, text)
         named = [*supports, self._name, self.styled_names]
         kept = [sentence for sentence in sentences(text) if not unsupported(sentence, named)]
         if not kept:
@@ -102,6 +113,16 @@ class Voice:
         if not self._consistent(task, said, composed):
             return Checked("", "not consistent with the evidence")
         return Checked(said)
+
+    def _may_answer(self, task: ReadTask) -> bool:
+        """Whether the model is asked in the place of a doubt; starts its examination where that is due."""
+        return may_answer(task) and examination_of(self._model).is_passed()
+
+    def _checked_open(self, task: ReadTask, text: str) -> Checked:
+        """An answer of the model's own, where nothing was decided."""
+        names = [self._name, self.styled_names]
+        fault = open_fault(text, task, names=names, analyse=self._analyse, critic=self._critic)
+        return Checked("", fault) if fault else Checked(text, "", supporting(text, task.evidence, self._analyse))
 
     def _thinner(self, said: str, composed: Draft) -> str:
         """Why a text says less than the composed reply."""
@@ -122,16 +143,17 @@ class Voice:
         return max(self._critic.consistency([(Evidence(whole, 1.0), unaddressed)])) >= self._consistency
 
     def _prompt(self, task: ReadTask, composed: Draft, facts: Sequence[Evidence]) -> Prompt:
-        told = "\n".join(f"- {fact.text}" for fact in facts) or "-"
-        passages = [piece for piece in task.evidence if piece not in facts]
-        decision = composed.text
-        prompt = prompts.get("decided.v1", self._language).format(
-            name=self._name,
-            facts=told,
-            evidence=prompts.evidence(passages, self._language),
-            decision=decision,
-            dialogue=prompts.dialogue(task.context, self._language, last=4),
-        )
+        if is_doubtful(composed):
+            prompt = open_prompt(task, facts, name=self._name, language=self._language)
+        else:
+            passages = [piece for piece in task.evidence if piece not in facts]
+            prompt = prompts.get("decided.v1", self._language).format(
+                name=self._name,
+                facts="\n".join(f"- {fact.text}" for fact in facts) or "-",
+                evidence=prompts.evidence(passages, self._language),
+                decision=composed.text,
+                dialogue=prompts.dialogue(task.context, self._language, last=4),
+            )
         prompt = prompts.styled(prompt, self._style, self._language)
         return prompts.for_caller(prompt, task.context, self._language)
 

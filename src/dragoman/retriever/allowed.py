@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dragoman.core.protocols import Retriever
+from dragoman.core.protocols import Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Request
-from dragoman.core.warming import warm
 
 
 class AllowedRetriever:

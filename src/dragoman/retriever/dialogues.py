@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from dragoman.core.clock import moment_of, now, stamp, zone_of
-from dragoman.core.protocols import Encoder, Retriever
+from dragoman.core.protocols import Encoder, Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, SourceName
-from dragoman.core.warming import warm
 from dragoman.decision.times import find_periods
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.relevance import Terms

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Retriever, Store
+from dragoman.core.protocols import Retriever, Store, warm
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
-from dragoman.core.warming import warm
 from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.unified import candidates as offers
 from dragoman.models.unified.loading import Device, LazyUnified, Runtime, UnifiedPart

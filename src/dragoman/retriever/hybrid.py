@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.core.encoding import passage_vectors
-from dragoman.core.protocols import Encoder, Store
+from dragoman.core.protocols import Encoder, Store, passage_vectors
 from dragoman.core.registry import retrievers
 from dragoman.core.values import About, Evidence, Hit
 from dragoman.retriever.dense import VectorRetriever

@@ -15,9 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from dragoman.core.encoding import by_about, passage_vectors
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Encoder, Store
+from dragoman.core.protocols import Encoder, Store, by_about, passage_vectors
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Passage, Query, Request, Source
 from dragoman.models.calibration import Calibration, Logistic

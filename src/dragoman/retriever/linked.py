@@ -12,10 +12,9 @@ from dataclasses import replace
 from threading import Lock
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Retriever, Store
+from dragoman.core.protocols import Retriever, Store, warm
 from dragoman.core.registry import retrievers
 from dragoman.core.values import SHARED_USER, Context, Evidence, Passage, Request, Scope
-from dragoman.core.warming import warm
 from dragoman.text.names import Names, common_words
 
 _KEPT = 16

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Retriever
+from dragoman.core.protocols import Retriever, warm
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request, Source, SourceName
-from dragoman.core.warming import warm
 from dragoman.retriever.search import merge_by_relevance
 
 PAIR = "pair"

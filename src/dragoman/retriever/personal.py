@@ -14,10 +14,9 @@ from threading import Lock
 from typing import TypeAlias
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.protocols import Retriever
+from dragoman.core.protocols import Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source, Turn
-from dragoman.core.warming import warm
 from dragoman.decision.categories import categories
 from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Encoder, Retriever, Store
+from dragoman.core.protocols import Encoder, Retriever, Store, warm
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
-from dragoman.core.warming import warm
 from dragoman.models.calibration import mixed
 from dragoman.models.remote.reranker import RemoteReranker, Shape
 from dragoman.retriever.hybrid import HybridRetriever

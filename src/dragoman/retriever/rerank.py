@@ -8,10 +8,9 @@ from pathlib import Path
 from threading import Lock
 
 from dragoman.core.errors import ConfigError
-from dragoman.core.protocols import Retriever
+from dragoman.core.protocols import Retriever, warm
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
-from dragoman.core.warming import warm
 from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.onnx.scorer import Scorer
 from dragoman.retriever.search import PREFERENCE, Dependency, QueryKind, SourceSearch, merged, searches

@@ -17,10 +17,9 @@ from typing import TypeAlias
 
 from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import EndpointError
-from dragoman.core.protocols import Encoder, Retriever
+from dragoman.core.protocols import Encoder, Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, Scope, SourceName
-from dragoman.core.warming import warm
 from dragoman.retriever.judge import Candidate, by_log_odds, judged
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import Analyse, SourceSearch, merge_by_relevance, searches
@@ -30,7 +29,7 @@ from dragoman.text.query import standalone
 
 _log = logging.getLogger("dragoman.retriever")
 
-Answer: TypeAlias = tuple[Passage, ...] | EndpointError
+ToolAnswer: TypeAlias = tuple[Passage, ...] | EndpointError
 KEPT_SECONDS = 30.0
 """Lifetime of a cached answer: planner, retriever and refiner of one turn ask the same question."""
 _CACHE_SIZE = 64
@@ -42,7 +41,7 @@ class _CachedAnswers:
     """Answers of the tools to one question of one user."""
 
     at: float
-    answers: dict[SourceName, Answer] = field(default_factory=dict)
+    answers: dict[SourceName, ToolAnswer] = field(default_factory=dict)
 
 
 class ToolRetriever:
@@ -85,7 +84,7 @@ class ToolRetriever:
             for nth, request in enumerate(requests)
         ]
 
-    def _ask(self, requests: Sequence[Request]) -> list[dict[SourceName, Answer]]:
+    def _ask(self, requests: Sequence[Request]) -> list[dict[SourceName, ToolAnswer]]:
         """Return the answers of each request's tools, and recent errors of other tools at the same question."""
         queries = [standalone(request.context).text for request in requests]
         cached = [self._cached(request.context.scope, query) for request, query in zip(requests, queries, strict=True)]
@@ -126,7 +125,7 @@ class ToolRetriever:
             return self._cache.setdefault((scope, query), _CachedAnswers(now))
 
     def _judge(
-        self, tool_searches: Sequence[SourceSearch], answers: Sequence[Mapping[SourceName, Answer]]
+        self, tool_searches: Sequence[SourceSearch], answers: Sequence[Mapping[SourceName, ToolAnswer]]
     ) -> dict[int, dict[SourceName, list[Evidence]]]:
         """Return the tools' passages as evidence, by request and source, best first."""
         passages = [_new(answers[search.nth][search.source.name], search.request) for search in tool_searches]
@@ -148,11 +147,11 @@ class ToolRetriever:
         return Terms.of(search.own, search.carried, len(rows), frequencies)
 
 
-def _new(answer: Answer, request: Request) -> list[Passage]:
+def _new(answer: ToolAnswer, request: Request) -> list[Passage]:
     return [row for row in answer if row.id not in request.without] if isinstance(answer, tuple) else []
 
 
-def _warnings(answers: Mapping[SourceName, Answer]) -> tuple[str, ...]:
+def _warnings(answers: Mapping[SourceName, ToolAnswer]) -> tuple[str, ...]:
     return tuple(f"{name}: {answer.message}" for name, answer in answers.items() if isinstance(answer, EndpointError))
 
 

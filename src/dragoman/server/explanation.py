@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from dragoman.core.values import Draft, Evidence, Passage
 from dragoman.decision.cells import row_sentence
 
-Outcome: TypeAlias = Literal["yes", "no", "unknown", "value", ""]
+ShownOutcome: TypeAlias = Literal["yes", "no", "unknown", "value", ""]
 """What follows from rule and fact: yes, no, a fact is missing, a value such as a price, or no single conclusion."""
 
 NOTES = frozenset({"rule", "fact", "decision", "reason", "missing", "value", "by"})
@@ -59,7 +59,7 @@ class Explanation:
     rule: str
     place: str = ""
     fact: str = ""
-    outcome: Outcome = ""
+    outcome: ShownOutcome = ""
     value: str = ""
     missing: str = ""
     reason: str = ""
@@ -87,7 +87,7 @@ def explanation(draft: Draft, evidence: Sequence[Evidence]) -> Explanation | Non
     )
 
 
-def _outcome(verdict: str, value: str) -> Outcome:
+def _outcome(verdict: str, value: str) -> ShownOutcome:
     match verdict:
         case "yes" | "no" | "unknown":
             return verdict

@@ -39,7 +39,7 @@ READERS = {
 }
 """The module in `formats/` that reads each suffix."""
 
-Reader: TypeAlias = Callable[[bytes, str], Document]
+FileReader: TypeAlias = Callable[[bytes, str], Document]
 """Reads the content of a file, given its name."""
 
 _MACROS = "It may contain macros, which are programs. Save a copy without macros."
@@ -194,7 +194,7 @@ def load(path: Path) -> bytes:
 
 
 @cache
-def readers() -> Mapping[str, str | Reader]:
+def readers() -> Mapping[str, str | FileReader]:
     """The reader of each suffix: ours by their modules, then those of installed packages.
 
     A package brings one with an entry point of the group `dragoman.format`, named by the suffix without its dot: for
@@ -203,11 +203,11 @@ def readers() -> Mapping[str, str | Reader]:
     return {**READERS, **{f".{suffix.lower()}": reader for suffix, reader in plugins("format")}}
 
 
-def _reader(suffix: str) -> Reader:
+def _reader(suffix: str) -> FileReader:
     reader = readers()[suffix]
     if isinstance(reader, str):
         module = importlib.import_module(f"dragoman.sources.formats.{reader}")
-        reader = cast("Reader", module.read)
+        reader = cast("FileReader", module.read)
     return reader
 
 

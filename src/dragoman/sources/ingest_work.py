@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
+from dragoman.core.protocols import passage_vectors
 from dragoman.core.values import About, Passage, SourceName
 from dragoman.core.workers import ShardJob, Tell, Work
 from dragoman.sources.allowance import Allowance

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Way: TypeAlias = Literal["ingested", "uploaded"]
 """How a file arrived: read from a folder, or uploaded to a server. Each way has its own base folder, so that the same
 name can occur in both; neither way removes or replaces files of the other."""
-RULES = 3
+RULES = 4
 """Version of the readers and of the chunking; raising it makes every file be read again."""
 
 _PENDING = "pending "

@@ -73,7 +73,7 @@ def read_limited(loaded: Loaded, limits: ReadingLimits) -> Read:
                 input=_request(loaded, limits, seconds),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
-                env=_environment(),
+                env=environment(),
                 timeout=2 * seconds + 10,  # of the wall: the machine may be busy
                 check=False,
             )
@@ -116,7 +116,7 @@ def _request(loaded: Loaded, limits: ReadingLimits, seconds: int) -> bytes:
     return json.dumps(header).encode() + b"\n" + loaded.content
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The variables of the reading process: where the package is, and nothing of keys or passwords."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     package = str(Path(__file__).resolve().parents[2])
@@ -132,7 +132,8 @@ def _result(output: IO[bytes]) -> Read:
     return Read(tuple(decode(Passage, json.loads(line)) for line in output), failed)
 
 
-def _limit(header: dict[str, Any]) -> None:
+def limit_process(header: dict[str, Any]) -> None:
+    """Limit this process to the bytes of `memory` and `output` and the `seconds` of a request."""
     if hasattr(os, "nice"):
         os.nice(_NICE)
     try:
@@ -148,7 +149,7 @@ def _limit(header: dict[str, Any]) -> None:
 def main() -> None:
     """The reading process: a request on standard input, the result on standard output."""
     header = json.loads(sys.stdin.buffer.readline(_HEADER))
-    _limit(header)
+    limit_process(header)
     names = (header["name"], header["source"], header["origin"], header["apart"])
     loaded = Loaded(sys.stdin.buffer.read(), *names)
     read = _capped(read_passages(loaded), loaded, ReadingLimits(passages=header["passages"]))

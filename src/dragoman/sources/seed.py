@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.core.encoding import passage_vectors
 from dragoman.core.errors import InputError
+from dragoman.core.protocols import passage_vectors
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.sources.files import leads_out, load
 from dragoman.sources.formats.encoding import decode

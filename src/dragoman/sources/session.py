@@ -14,8 +14,8 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
+from dragoman.core.environment import switches
 from dragoman.core.errors import EndpointError
-from dragoman.core.telemetry import switches
 from dragoman.sources.document import clean
 
 if TYPE_CHECKING:

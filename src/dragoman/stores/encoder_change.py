@@ -2,15 +2,18 @@
 
 Vectors of two encoders are never mixed: until the old ones are gone, searches by vectors find nothing in the source,
 and afterwards only rows that were encoded again. Each step is one transaction and recorded with the source, so that any
-process can continue where another stopped.
+process can continue where another stopped. One process at a time encodes the rows of a source: it claims the source for
+a minute, and again with every page that it writes. A claim is part of the recorded step: `fill OWNER UNTIL`.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dragoman.core.values import Passage, Scope, SourceName
 from dragoman.stores.passage_writes import PUT_VECTOR
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
 ForgetVectors: TypeAlias = Callable[[Scope, SourceName, bool], None]
 """Drops caches and index of a source's vectors; with True they are complete again."""
 
+Claim: TypeAlias = Literal["ours", "theirs", "over"]
+"""Who encodes a source: this process, another one, or nobody any more."""
+
+_CLAIM_SECONDS = 60.0
+"""How long a claim holds after the last page of a process that may have died."""
 _CLEARED = 2000
 _OUTDATED = """SELECT source FROM places
     WHERE tenant = :tenant AND user = :user AND encoder <> '' AND (encoder <> :encoder OR encoding <> '')
@@ -36,7 +44,8 @@ _STATE = """SELECT encoder, encoding FROM places
     WHERE tenant = :tenant AND user = :user AND source = :source"""
 _SET_STATE = """UPDATE places SET encoder = :encoder, encoding = :encoding, counter = :counter
     WHERE tenant = :tenant AND user = :user AND source = :source"""
-_COUNT = "UPDATE places SET counter = :counter WHERE tenant = :tenant AND user = :user AND source = :source"
+_CLAIM = """UPDATE places SET encoding = :encoding
+    WHERE tenant = :tenant AND user = :user AND source = :source"""
 _OLD = f"""SELECT seq FROM vectors
     WHERE tenant = :tenant AND user = :user AND source = :source LIMIT {_CLEARED}"""
 _CLEAR = """DELETE FROM vectors
@@ -68,6 +77,7 @@ class EncoderChange:
         self._engine = engine
         self._encoder = encoder
         self._forget = forget
+        self._owner = secrets.token_hex(4)
 
     def outdated(self, scope: Scope) -> list[SourceName]:
         """The sources of a scope with vectors of another encoder, or with rows that still lack theirs.
@@ -91,8 +101,7 @@ class EncoderChange:
     def left(self, scope: Scope, source: SourceName) -> int:
         """The number of rows to encode: all of them as long as another encoder's vectors are there."""
         with self._engine.reading(scope) as rows:
-            encoder, encoding = self._state(rows, source)
-            filling = encoder == self._encoder and encoding == "fill"
+            filling = _step(*self._state(rows, source)) == (self._encoder, "fill")
             return int(rows.rows(_LEFT if filling else _ALL, source=source)[0][0] or 0)
 
     def clear(self, scope: Scope, source: SourceName) -> str:
@@ -116,6 +125,23 @@ class EncoderChange:
         self._forget(scope, source, False)
         return encoder
 
+    def claim(self, scope: Scope, source: SourceName) -> Claim:
+        """Claim the rows of a cleared source for this process, unless another one encodes them."""
+        with self._engine.writing(scope) as rows:
+            encoder, encoding = self._state(rows, source)
+            if _step(encoder, encoding) != (self._encoder, "fill"):
+                return "over"
+            if _claimed_by(encoding) not in ("", self._owner):
+                return "theirs"
+            rows.rows(_CLAIM, source=source, encoding=self._claimed())
+        return "ours"
+
+    def release(self, scope: Scope, source: SourceName) -> None:
+        """Give a claim back before its end, where rows are left for the next process."""
+        with self._engine.writing(scope) as rows:
+            if self._is_ours(rows, source):
+                rows.rows(_CLAIM, source=source, encoding="fill")
+
     def pages(self, scope: Scope, source: SourceName, size: int) -> Iterator[list[Unencoded]]:
         """The rows without vectors, some at a time, in order of insertion."""
         last = 0
@@ -128,10 +154,10 @@ class EncoderChange:
             yield [Unencoded(int(key or 0), bytes(digest), from_cells(cells)) for key, digest, *cells in page]  # type: ignore[arg-type]  # a BLOB
 
     def write(self, scope: Scope, source: SourceName, page: Sequence[Unencoded], vectors: FloatArray) -> bool:
-        """Store the vectors of rows that are still as they were; False if the source has another encoder by now."""
+        """Store the vectors of rows that are still as they were; False if the source is no longer this process's."""
         packed = dict(zip((row.key for row in page), pack(vectors, len(page)), strict=True))
         with self._engine.writing(scope) as rows:
-            if self._state(rows, source) != (self._encoder, "fill"):
+            if not self._is_ours(rows, source):
                 return False
             keys = json.dumps([row.key for row in page])
             still = {int(key or 0): digest for key, digest in rows.rows(_STILL, source=source, keys=keys)}
@@ -148,13 +174,13 @@ class EncoderChange:
             ]
             if given:
                 rows.many(PUT_VECTOR, given)
-                rows.rows(_COUNT, source=source, counter=rows.tick())
+            self._set_state(rows, source, self._claimed())
         return True
 
     def finish(self, scope: Scope, source: SourceName) -> None:
         """Record that every row of a source has its vector, and index them."""
         with self._engine.writing(scope) as rows:
-            if self._state(rows, source) != (self._encoder, "fill"):
+            if not self._is_ours(rows, source):
                 return
             self._set_state(rows, source, "")
         self._forget(scope, source, True)
@@ -163,5 +189,26 @@ class EncoderChange:
         cells = rows.rows(_STATE, source=source)
         return (str(cells[0][0]), str(cells[0][1])) if cells else ("", "")
 
+    def _is_ours(self, rows: ScopedRows, source: SourceName) -> bool:
+        """Whether rows of a source are to be encoded, and no other process has claimed them."""
+        encoder, encoding = self._state(rows, source)
+        return _step(encoder, encoding) == (self._encoder, "fill") and _claimed_by(encoding) in ("", self._owner)
+
+    def _claimed(self) -> str:
+        return f"fill {self._owner} {time.time() + _CLAIM_SECONDS:.0f}"
+
     def _set_state(self, rows: ScopedRows, source: SourceName, encoding: str) -> None:
         rows.rows(_SET_STATE, source=source, encoder=self._encoder, encoding=encoding, counter=rows.tick())
+
+
+def _step(encoder: str, encoding: str) -> tuple[str, str]:
+    """The encoder of a source and the step of its change, without the claim."""
+    return encoder, encoding.partition(" ")[0]
+
+
+def _claimed_by(encoding: str) -> str:
+    """Whose claim holds; "" where there is none, or it has ended."""
+    _, _, claim = encoding.partition(" ")
+    owner, _, until = claim.partition(" ")
+    # a clock that was set back must not keep a dead process's claim for hours
+    return owner if until and 0.0 < float(until) - time.time() <= 2 * _CLAIM_SECONDS else ""

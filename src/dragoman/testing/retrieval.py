@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.encoding import by_about, passage_vectors
-from dragoman.core.protocols import Encoder, Memory, Retriever, Store
+from dragoman.core.protocols import Encoder, Memory, Retriever, Store, by_about, passage_vectors
 from dragoman.core.values import Context, Evidence, Learned, Request, Turn
 from dragoman.testing.samples import (
     ANA,

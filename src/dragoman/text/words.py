@@ -1,22 +1,22 @@
-"""All words of a text, function words too, stemmed: what a trained gate counts, where a search would leave most out."""
+"""The stems of all words of a text, function words too, which a trained gate counts and a search leaves out."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from dragoman.core.caches import text_cache
+from dragoman.core.caches import clear_caches, text_cache
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 
 @text_cache(maxsize=4096)
 def words(text: str, language: str = "auto") -> tuple[str, ...]:
-    """The stems of a text in their order; Chinese by pairs of characters. Turns of before are not cut again."""
+    """The stems of a text in order; Chinese text as pairs of characters. Cached, as a dialogue repeats its turns."""
     return _analyser(language if language in SNOWBALL else "auto")(text)
 
 
-def forget_words() -> None:
-    """Let go of every text and word that was seen."""
-    words.cache_clear()
+def forget_texts() -> None:
+    """Empty every cache of this process that holds words of a user or a document."""
+    clear_caches()
     _analyser.cache_clear()
 
 

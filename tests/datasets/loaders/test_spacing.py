@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError
-from dragoman.datasets.loaders.spacing import check_spaces, joined, spaced
+from dragoman.datasets.loaders.kbp import Kbp
+from dragoman.datasets.loaders.spacing import joined, spaced
 
 TEXTS = st.text(st.sampled_from(list("我你A9z ,.，。!(\u3000\xa0\t")), max_size=30)
 
@@ -59,4 +62,4 @@ def test_keep_keeps_every_character(text):
 
 def test_another_option_is_refused():
     with pytest.raises(ConfigError, match="spaces = 'drop'"):
-        check_spaces("drop", "kbp")
+        Kbp(file=Path("dev.json"), spaces="drop")

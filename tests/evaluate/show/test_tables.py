@@ -12,16 +12,23 @@ import pytest
 from rich.console import Console
 
 from dragoman.core.errors import InputError
-from dragoman.evaluate.results import Column, Result, ResultCell, SystemRow, Table, Test
-from dragoman.evaluate.show.tables import (
+from dragoman.evaluate.results import (
+    Column,
+    Result,
+    ResultCell,
+    SystemRow,
+    Table,
+    Test,
     best,
-    csv_text,
     figure_text,
     legend,
-    markdown,
     paper_text,
-    plain,
     printed,
+)
+from dragoman.evaluate.show.tables import (
+    csv_text,
+    markdown,
+    plain,
     result_json,
     result_of,
     terminal,
@@ -163,3 +170,9 @@ def test_what_is_no_result_is_refused():
 
 def test_plain_json_has_no_nan():
     assert plain({"a": [1.0, math.nan, {"b": math.inf}]}) == {"a": [1.0, None, {"b": None}]}
+
+
+def test_notebooks_show_each_figure_with_its_mark_once_and_the_legend():
+    page = RESULT._repr_html_()
+    assert "60.0 ±2.0*<" in page and "60.0 ±2.0* *" not in page
+    assert "after Holm&#x27;s correction" in page and '<td style="text-align:left">the|ir_s</td>' in page

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.english.clauses import Reader
+from dragoman.memory.english.clauses import ClauseReader
 
 
 def read(sentence, *, asks=False, people=None):
-    return [(c.subject.key, c.predicate) for c in Reader(lambda: people or {}).clauses(sentence, asks=asks)]
+    return [(c.subject.key, c.predicate) for c in ClauseReader(lambda: people or {}).clauses(sentence, asks=asks)]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_name_alone_is_a_subject_only_where_it_is_known():
 
 
 def test_somebody_is_kept_in_mind_over_sentences():
-    reader = Reader()
+    reader = ClauseReader()
     reader.clauses("I own a camper van")
     assert [(c.subject.key, c.predicate) for c in reader.clauses("It is 7 metres long")] == [
         ("camper van", "is 7 metres long")

@@ -288,6 +288,13 @@ def test_prices_of_the_config_replace_the_list():
         assert model.spending.price(Usage(1)) is None, "another address has prices of its own"
 
 
+def test_list_prices_say_where_they_come_from():
+    with closing(model_of(AnthropicMock(), "anthropic")) as model:
+        assert model.price_source.startswith("https://platform.claude.com/") and model.price_source[-4:].isdigit()
+    with closing(model_of(AnthropicMock(), "anthropic", prices={"input": 1.0})) as model:
+        assert model.price_source == ""
+
+
 def test_a_dated_name_has_the_price_of_its_model():
     assert list_prices("openai", "gpt-4.1-mini-2025-04-14") == {"input": 0.4, "output": 1.6, "cached": 0.1}
     assert list_prices("openai-reasoning", "gpt-5-mini")["output"] == 2.0

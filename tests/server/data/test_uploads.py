@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.core.errors import ServiceError, StoreBusyError
+from dragoman.core.errors import AbsentError, ServiceError, StoreBusyError
 from dragoman.server.access.caller import LOCAL
 from dragoman.server.data import uploads
 from dragoman.server.data.pending_uploads import PendingUpload
@@ -216,8 +216,21 @@ def test_a_file_waits_unseen_until_it_was_read(seat, monkeypatch):
     assert shown(seat) == ({"a.md": 1}, ["The boat leaves at nine."]) and not hidden(seat)
 
 
+def test_a_file_is_read_again_although_it_has_not_changed(seat, monkeypatch):
+    put(seat, "a.md")
+    assert put(seat, "a.md").added == 0
+    held = Held(uploads.limited_reading)
+    monkeypatch.setattr(uploads, "limited_reading", held)
+    held.go.set()
+    report = uploads.read_again(seat, seat.source("NOTES"), "a.md")
+    assert held.begun.is_set() and (report.files, report.failed) == (1, ())
+    assert shown(seat) == ({"a.md": 1}, ["The boat leaves at nine."]) and not hidden(seat)
+    with pytest.raises(AbsentError):
+        uploads.read_again(seat, seat.source("NOTES"), "b.md")
+
+
 def test_a_file_of_the_page_is_taken_into_hand_when_its_turn_comes(make_house):
-    from dragoman.server.page import sources as panel
+    from dragoman.server.page.documents import files as panel
 
     class File:
         """As NiceGUI hands one on."""

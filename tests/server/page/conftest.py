@@ -120,12 +120,14 @@ def page_session(browser, address):
     """Opens the page for a new visitor; nothing may go wrong in the browser meanwhile."""
     contexts, wrong = [], []
 
-    def go(path="/", *, wait=".welcome, .turn", at=None, requests_fail=False, **options):
+    def go(path="/", *, wait=".welcome, .turn", at=None, requests_fail=False, script="", **options):
         given = {"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **options}
         context = browser.new_context(**given)
         context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
+        if script:
+            page.add_init_script(script)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         if not requests_fail:
             page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
@@ -146,7 +148,7 @@ def ask():
     def send(page, text):
         before = page.locator(".turn.agent .thumb").count()
         page.get_by_label("Your message").fill(text)
-        page.keyboard.press("Enter")
+        page.get_by_label("Your message").press("Enter")  # wherever the focus has gone meanwhile
         page.wait_for_function("n => document.querySelectorAll('.turn.agent .thumb').length > n", arg=before)
         return page.locator(".turn.agent .text").last.inner_text()
 

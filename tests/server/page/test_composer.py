@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 
 def write(page, text):
     page.get_by_label("Your message").fill(text)
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
 
 
 def test_stop_acts_at_once_and_what_waits_is_sent_after_it(page_session):
@@ -104,8 +104,17 @@ def test_chats_are_renamed_found_pinned_and_exported(page_session, ask):
     page.get_by_label("Search chats").fill("")
     page.get_by_label("Your message").fill("/exp")
     with page.expect_download() as download:
-        page.keyboard.press("Enter")
+        page.get_by_label("Your message").press("Enter")
     assert download.value.path().read_text(encoding="utf-8").startswith("# Rex and the ferry")
+    page.locator(".entry", has_text="Rex and the ferry").get_by_role("button", name="Options for").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Share as a file").click()
+    assert download.value.suggested_filename == "chat.html"
+    shared = page.context.new_page()
+    shared.set_content(download.value.path().read_text(encoding="utf-8"))
+    expect(shared.locator("h1")).to_have_text("Rex and the ferry")
+    expect(shared.locator(".sources mark").first).to_contain_text("2 francs")
+    shared.close()
     page.get_by_label("Your message").blur()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
@@ -129,17 +138,21 @@ def test_the_page_can_be_installed(page_session, address):
 
 def test_the_beginning_of_a_long_chat_is_shown_on_demand(page_session, address):
     page = page_session()
-    for number in range(15):
+    for number in range(19):
         body = {"text": f"Question {number} about dogs", "agent": "robin", "dialogue": "a-long-chat"}
         assert page.request.post(f"{address}/v1/turns", data=body).ok
     page.goto(f"{address}/page/?dialogue=a-long-chat")
     questions = page.locator(".turn.user .bubble")
     expect(questions).to_have_count(12)
-    expect(questions.first).to_have_text("Question 3 about dogs")
+    expect(questions.first).to_have_text("Question 7 about dogs")
     page.get_by_role("button", name="Show earlier messages").click()
-    expect(questions).to_have_count(15)
+    expect(questions).to_have_count(19)
     expect(questions.first).to_have_text("Question 0 about dogs")
     expect(page.get_by_role("button", name="Show earlier messages")).to_have_count(0)
     write(page, "What does a dog cost?")
     expect(page.locator(".turn.agent .text").last).to_contain_text("2 francs")
     expect(page.locator(".turn.user").last.get_by_role("button", name="Edit")).to_be_attached()
+    expect(questions).to_have_count(12)  # what is drawn stays little, and quick
+    expect(questions.first).to_have_text("Question 8 about dogs")
+    page.get_by_role("button", name="Show earlier messages").click()
+    expect(questions).to_have_count(20)

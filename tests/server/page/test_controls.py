@@ -30,9 +30,6 @@ def choose(page, group, name):
     expect(page.get_by_role("radiogroup", name=group).get_by_role("radio", name=name)).to_be_checked()
     page.keyboard.press("Escape")
     expect(page.get_by_role("radiogroup", name=group)).to_be_hidden()
-    page.wait_for_timeout(
-        300
-    )  # the closing menu gives the focus back to its button, also from a field clicked meanwhile
 
 
 @pytest.fixture
@@ -123,12 +120,12 @@ def test_slash_commands_search_or_not(page_session):
     assert "6 francs" in say(page, f"/search {COST}")
     expect(page.locator(".turn.user .bubble").last).to_have_text(COST)
     page.get_by_label("Your message").fill("/nosearch")
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
     expect(page.get_by_role("button", name="No need to look this up")).to_have_attribute("aria-pressed", "true")
     say(page, f"/nosearch {COST}")
     expect(page.locator(".turn.agent .why").last).to_contain_text("not looked up")
     page.get_by_label("Your message").fill("/private")
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
     expect(page.locator(".private-note")).to_be_visible()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from dragoman.core.home import home
+from dragoman.core.environment import home
 
 from .conftest import started
 

@@ -128,7 +128,7 @@ def test_a_newcomer_asks_sees_why_corrects_uploads_and_forgets(page_session, ask
     page.get_by_role("button", name="New private chat").click()
     expect(page.locator(".private-note")).to_be_visible()
     page.get_by_label("Your message").fill("I am allergic to dogs. What does the fish soup cost?")
-    page.keyboard.press("Enter")
+    page.get_by_label("Your message").press("Enter")
     expect(page.locator(".turn.agent .text")).to_contain_text("19 francs")
     expect(page.locator(".chip-saved")).to_have_count(0)
     shoot(page, "12-private")

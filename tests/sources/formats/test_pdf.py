@@ -32,6 +32,29 @@ def test_words_broken_at_line_ends_are_mended(make_pdf):
     assert block.text == "The ferry leaves from the northern quay every single morning at nine and returns."
 
 
+def test_sentences_over_several_lines_stay_whole_under_a_heading(make_pdf):
+    """A text layer has no blank lines: a heading stands right above its paragraph, and paragraphs above each other."""
+    lines = [
+        "Night ferries",
+        "There is little to eat on board. The night ferry to Osprey Island leaves at",
+        "23:40 from the long pier, and bicycles travel on the lower deck for 3 francs",
+        "each.",
+        "In winter the boat stays in the harbour. Tickets are sold in the hall at the",
+        "end of the pier.",
+        "- Bring a blanket.",
+        "- Dogs sleep outside.",
+    ]
+    blocks = [block.text for block in read(make_pdf(lines), "a.pdf").sections[0].blocks]
+    assert blocks == [
+        "Night ferries",
+        "There is little to eat on board. The night ferry to Osprey Island leaves at 23:40 from the long pier, and "
+        "bicycles travel on the lower deck for 3 francs each.",
+        "In winter the boat stays in the harbour. Tickets are sold in the hall at the end of the pier.",
+        "- Bring a blanket.",
+        "- Dogs sleep outside.",
+    ]
+
+
 def test_title_in_the_file_is_used(make_pdf):
     assert read(make_pdf(["x"], title="Ferry handbook"), "a.pdf").title == "Ferry handbook"
 
@@ -93,6 +116,9 @@ def test_damaged_file_is_an_input_error(make_pdf, cut):
         read(make_pdf(["text"])[:cut], "a.pdf")
 
 
-def test_something_else_named_pdf_is_an_input_error():
-    with pytest.raises(InputError, match="cannot be read as a PDF"):
+def test_what_is_wrong_with_a_file_is_said_in_words(make_pdf):
+    whole = make_pdf(["text"])
+    with pytest.raises(InputError, match="cannot be read as a PDF: its content is something else"):
         read(b"just text", "a.pdf")
+    with pytest.raises(InputError, match="cannot be read as a PDF: its end is missing"):
+        read(whole[:200], "a.pdf")

@@ -13,6 +13,8 @@ from dragoman.core.errors import ConfigError, StoreError
 from dragoman.stores.transfer.copying import MARK
 from dragoman.stores.transfer.table_records import NOTE
 
+from ...agent_files import DOCUMENTS, MEMORY
+
 pytestmark = pytest.mark.slow
 AGENT = """
 name = "Marlow"
@@ -24,13 +26,6 @@ kind = "encoder.hashing.v1"
 kind = "store.postgres.v1"
 url = "env:AGENT_STORE"
 connections = 3
-[[sources]]
-name = "MEMORY"
-about = "user"
-private = true
-[[sources]]
-name = "DOCUMENTS"
-path = "documents"
 [gate]
 kind = "always"
 [planner]
@@ -40,6 +35,7 @@ kind = "sparse"
 [reader]
 kind = "extractive"
 """
+AGENT += MEMORY + DOCUMENTS
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from dragoman.text import claims
 from dragoman.text.ask_back import DEPENDS, resumed
 from dragoman.text.circles import loops
 from dragoman.text.forget.requests import MOST_CHARACTERS, forget_request, means_everything
-from dragoman.text.forgetting import forget_texts
 from dragoman.text.form import form
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
@@ -26,6 +25,7 @@ from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
+from dragoman.text.words import forget_texts
 
 from . import expressions, growth
 

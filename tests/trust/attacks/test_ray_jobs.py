@@ -31,8 +31,9 @@ STRANGER = """
 import sys
 import ray
 ray.init(address=sys.argv[1], log_to_driver=False)
+path = sys.argv[2]  # read here: a worker has a command line of its own
 def planted():
-    open(sys.argv[2], "w").write("was here")
+    open(path, "w").write("was here")
 ray.get(ray.remote(num_cpus=0)(planted).remote(), timeout=30)
 print("in", flush=True)
 """
@@ -70,6 +71,7 @@ def test_a_job_without_the_token_runs_nothing_on_the_cluster_of_a_command(cluste
         assert not planted.exists(), variables
     owner = visit(found["address"], tmp_path, planted, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=found["token"])
     assert "in" in owner.stdout.split(), owner.stderr[-500:]  # the token opens: the refusals were due to it
+    assert planted.exists()
     process.stdin.write("\n")
     process.stdin.flush()
     assert process.stdout.readline().strip() == "alive", "who was refused did no harm"

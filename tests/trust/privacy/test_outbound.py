@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.core.telemetry import SWITCHES
+from dragoman.core.environment import SWITCHES
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.trust]
 

@@ -99,7 +99,7 @@ def _part(name: str) -> Finding:
 
 
 def _home() -> Finding:
-    from dragoman.core.home import home
+    from dragoman.core.environment import home
 
     folder = home()
     folder.mkdir(parents=True, exist_ok=True)
@@ -247,6 +247,28 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
         paid = "" if cost.price is None else f", {price_text(cost.price)}"
         summary = f"{calls}, {cost.tokens} tokens, {cost.seconds:.2f} s{paid}{how}"
         yield Finding(f"cost of a {cost.step}", "ok", summary)
+    yield from _judges(model)
+    if model.price_source:
+        yield Finding("prices", "note", f"as listed at {model.price_source}; `prices` in agent.toml replaces them")
+
+
+def _judges(model: LanguageModel) -> Iterator[Finding]:
+    """Examine a model as a judge, and keep the result for the agents of this machine."""
+    from dragoman.reader.judge_exam import ITEMS, examine, keep
+
+    try:
+        result = examine(model)
+    except DragomanError as error:
+        yield Finding("judge", "note", f"could not be examined: {error.message}", error.remedy)
+        return
+    keep(model, result)
+    does = "decides what the rules leave open" if result.passed else "only words what the rules decide"
+    wrong = f", said yes to {result.turned_round} refusals" if result.turned_round else ""
+    yield Finding(
+        "judge",
+        "ok" if result.passed else "note",
+        f"{result.right} of {len(ITEMS)} known rules right{wrong}: the model {does}",
+    )
 
 
 def _generates(language_model: LanguageModel) -> Finding:

@@ -31,7 +31,7 @@ class Nearby:
 
 def first_offer(assistant: Assistant) -> str:
     """What the first chat with the embedded model says about servers here; "" where there is nothing to say."""
-    from dragoman.core.home import home
+    from dragoman.core.environment import home
 
     config = getattr(assistant, "config", None)
     models = config.get("models") if isinstance(config, Mapping) else None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from dragoman.core.examples import Example, Gold, Label, Problem
+from dragoman.core.examples import Example, Gold, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.loaders.spacing import Spaces, check_spaces, spaced
-from dragoman.datasets.reading import FileRow, OneFile, Record, json_lines, parsed, shorten
+from dragoman.datasets.loaders.spacing import SpacedFile, spaced
+from dragoman.datasets.reading import FileRow, Record, json_lines, parsed, shorten
 
 USER = Source("USER", "用户的个人信息：用户说过的或尚未说过的喜好、职业、经历等", about="user", private=True)
 BOT = Source("BOT", "系统自己的个人信息：喜好、职业、经历等", about="bot", private=True)
@@ -32,18 +31,11 @@ class _DulemonDialogue(Record):
 
 
 @datasets.register("dulemon.v1")
-class Dulemon(OneFile):
+class Dulemon(SpacedFile):
     """A split of DuLeMon-both. What the user has not said yet is a candidate as well: `meta["said"]` tells."""
 
     name = "dulemon"
-    language = "zh"
     sources: tuple[Source, ...] = (USER, BOT)
-    labels: frozenset[Label] = frozenset({"retrieve", "plan", "evidence", "reply"})
-
-    def __init__(self, *, file: Path, spaces: Spaces = "remove") -> None:
-        check_spaces(spaces, self.name)
-        super().__init__(file)
-        self._spaces: Spaces = spaces
 
     def examples(self) -> Iterator[Example | Problem]:
         for outcome in parsed(json_lines(self._file), _DulemonDialogue):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic import Field
 
-from dragoman.core.examples import Example, Gold, Label, Problem
+from dragoman.core.examples import Example, Gold, Problem
 from dragoman.core.registry import datasets
 from dragoman.core.values import Context, Passage, Scope, Source, Turn
-from dragoman.datasets.loaders.spacing import Spaces, check_spaces, spaced
-from dragoman.datasets.reading import FileRow, OneFile, Record, parsed
+from dragoman.datasets.loaders.spacing import SpacedFile, spaced
+from dragoman.datasets.reading import FileRow, Record, parsed
 from dragoman.datasets.streaming import json_records
 
 PERSONA = Source("PERSONA", "系统自己的个人信息：喜好、职业、家乡、性格等", about="bot", private=True)
@@ -33,18 +32,11 @@ class _KbpDialogue(Record):
 
 
 @datasets.register("kbp.v1")
-class Kbp(OneFile):
+class Kbp(SpacedFile):
     """A split of KBP. A document's parent is its persona; `spaces = "keep"` leaves every text as it was released."""
 
     name = "kbp"
-    language = "zh"
     sources: tuple[Source, ...] = (PERSONA, DOCUMENTS)
-    labels: frozenset[Label] = frozenset({"retrieve", "plan", "evidence", "reply"})
-
-    def __init__(self, *, file: Path, spaces: Spaces = "remove") -> None:
-        check_spaces(spaces, self.name)
-        super().__init__(file)
-        self._spaces: Spaces = spaces
 
     def examples(self) -> Iterator[Example | Problem]:
         rows = json_records(self._file, int, holds="a list of KBP dialogues")

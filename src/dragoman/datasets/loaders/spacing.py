@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from dragoman.core.errors import ConfigError
+from dragoman.core.examples import Label
+from dragoman.datasets.reading import OneFile
 
 Spaces: TypeAlias = Literal["remove", "keep"]
 
@@ -23,7 +26,17 @@ def spaced(text: str, spaces: Spaces) -> str:
     return joined(text) if spaces == "remove" else text
 
 
-def check_spaces(spaces: str, dataset: str) -> None:
-    """Raise an error for an unknown option."""
-    if spaces not in get_args(Spaces):
-        raise ConfigError(f"dataset.{dataset}: spaces = '{spaces}' is not known.", remedy="Use 'remove' or 'keep'.")
+class SpacedFile(OneFile):
+    """Base of Chinese sets whose files have spaces between words; `spaces` says whether they stay."""
+
+    name: str
+    language = "zh"
+    labels: frozenset[Label] = frozenset({"retrieve", "plan", "evidence", "reply"})
+
+    def __init__(self, *, file: Path, spaces: Spaces = "remove") -> None:
+        if spaces not in get_args(Spaces):
+            raise ConfigError(
+                f"dataset.{self.name}: spaces = '{spaces}' is not known.", remedy="Use 'remove' or 'keep'."
+            )
+        super().__init__(file)
+        self._spaces: Spaces = spaces

@@ -15,9 +15,9 @@ from dragoman.core.codec import Json, encode
 from dragoman.core.errors import InputError
 from dragoman.core.examples import Problem
 from dragoman.evaluate.judging.agreement import cohen_kappa, fleiss_kappa, interval, percentage_agreement
-from dragoman.evaluate.judging.sheets import FORMAT, NOTHING, QUESTIONS, SCALES, Question, unshielded
+from dragoman.evaluate.judging.sheets import FORMAT, NOTHING, QUESTIONS, SCALES, JudgedQuality, unshielded
 
-Answers = Mapping[str, Mapping[Question, int]]
+Answers = Mapping[str, Mapping[JudgedQuality, int]]
 """One annotator's answers by item."""
 _SHOWN = 20
 """How many wrong cells are named at once: a wrong column has one a row."""
@@ -29,7 +29,7 @@ class SheetItem:
 
     system: str
     example: str
-    asked: frozenset[Question]
+    asked: frozenset[JudgedQuality]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Verdicts:
     """The outcome of a human evaluation."""
 
     annotators: tuple[str, ...]
-    systems: Mapping[str, Mapping[Question, QuestionMean]]
-    agreement: Mapping[Question, Agreement]
+    systems: Mapping[str, Mapping[JudgedQuality, QuestionMean]]
+    agreement: Mapping[JudgedQuality, Agreement]
     comments: tuple[tuple[str, str, str, str], ...] = ()
     """System, turn, annotator and what was said."""
 
@@ -80,9 +80,9 @@ def read_key(path: Path) -> dict[str, SheetItem]:
 
 def read_sheet(
     path: Path, key: Mapping[str, SheetItem]
-) -> tuple[dict[str, dict[Question, int]], dict[str, str], list[Problem]]:
+) -> tuple[dict[str, dict[JudgedQuality, int]], dict[str, str], list[Problem]]:
     """An annotator's answers and comments, and everything wrong with the sheet; changed text does no harm."""
-    answers: dict[str, dict[Question, int]] = {}
+    answers: dict[str, dict[JudgedQuality, int]] = {}
     comments: dict[str, str] = {}
     problems: list[Problem] = []
 
@@ -121,7 +121,7 @@ def read_sheets(paths: Sequence[Path], key_path: Path) -> Verdicts:
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    everything: dict[str, dict[str, dict[Question, int]]] = {}
+    everything: dict[str, dict[str, dict[JudgedQuality, int]]] = {}
     comments: list[tuple[str, str, str, str]] = []
     problems: list[Problem] = []
     for name, path in zip(names, paths, strict=True):
@@ -143,7 +143,7 @@ def verdicts(
     everything: Mapping[str, Answers], key: Mapping[str, SheetItem], comments: Sequence[tuple[str, str, str, str]] = ()
 ) -> Verdicts:
     """Means a system and agreement a question, from every annotator's answers."""
-    systems: dict[str, dict[Question, QuestionMean]] = {}
+    systems: dict[str, dict[JudgedQuality, QuestionMean]] = {}
     for system in sorted({item.system for item in key.values()}):
         systems[system] = {}
         for question in QUESTIONS:
@@ -151,7 +151,7 @@ def verdicts(
             turns = [_mean([answers[code][question] for answers in everything.values()]) for code in asked]
             if turns:
                 systems[system][question] = QuestionMean(_mean(turns), *interval(turns), len(turns))
-    agreement: dict[Question, Agreement] = {}
+    agreement: dict[JudgedQuality, Agreement] = {}
     for question in QUESTIONS:
         asked = [code for code, item in key.items() if question in item.asked]
         ratings = [[answers[code][question] for answers in everything.values()] for code in asked]
@@ -181,7 +181,7 @@ def to_json(verdicts: Verdicts) -> Json:
     return _defined(encode(verdicts))
 
 
-def shown(figure: QuestionMean | None, question: Question) -> str:
+def shown(figure: QuestionMean | None, question: JudgedQuality) -> str:
     """A mean in print, with interval and number of turns."""
     if figure is None:
         return "-"
@@ -215,11 +215,11 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _item(entry: Mapping[str, Any]) -> SheetItem:
-    asked: list[Question] = ["coherence", *(question for question in QUESTIONS[1:] if entry[question])]
+    asked: list[JudgedQuality] = ["coherence", *(question for question in QUESTIONS[1:] if entry[question])]
     return SheetItem(str(entry["system"]), str(entry["example"]), frozenset(asked))
 
 
-def _answer(cell: str, question: Question, asked: bool) -> tuple[int | None, str]:
+def _answer(cell: str, question: JudgedQuality, asked: bool) -> tuple[int | None, str]:
     """The value of a cell, and the error in it, if any."""
     text = unshielded(cell).strip()
     if not asked:

@@ -24,9 +24,9 @@ from dragoman.core.values import Turn
 if TYPE_CHECKING:
     from dragoman.evaluate.running.kept_turns import KeptTurn
 
-Question: TypeAlias = Literal["coherence", "persona", "knowledge"]
-QUESTIONS: tuple[Question, ...] = ("coherence", "persona", "knowledge")
-SCALES: Mapping[Question, tuple[int, int]] = {"coherence": (1, 5), "persona": (0, 1), "knowledge": (0, 1)}
+JudgedQuality: TypeAlias = Literal["coherence", "persona", "knowledge"]
+QUESTIONS: tuple[JudgedQuality, ...] = ("coherence", "persona", "knowledge")
+SCALES: Mapping[JudgedQuality, tuple[int, int]] = {"coherence": (1, 5), "persona": (0, 1), "knowledge": (0, 1)}
 COLUMNS = ("id", "context", "persona grounding", "knowledge grounding", "reply", *QUESTIONS, "comment")
 FORMAT = "dragoman-judge.v1"
 NOTHING = "-"

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any, Protocol
 
 from dragoman.agent.agent import Agent
-from dragoman.core.encoding import by_about, passage_vectors
 from dragoman.core.errors import DragomanError, RunError
 from dragoman.core.examples import Example
+from dragoman.core.protocols import by_about, passage_vectors
 from dragoman.core.values import Context, Passage, Scope, Source
 from dragoman.core.workers import Tell, Work
 from dragoman.evaluate.results import Outcome

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from dragoman.core.codec import Json
 from dragoman.core.errors import ConfigError, DragomanError, InputError, NoDataError, UnknownNameError
-from dragoman.core.warming import warm
+from dragoman.core.protocols import warm
 from dragoman.core.workers import Workers
 from dragoman.evaluate.aggregate import Measured, aggregate
 from dragoman.evaluate.columns import Measures

@@ -7,9 +7,19 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from dragoman.evaluate.results import Column, Figure, Result, ResultCell, SystemRow, Table
+from dragoman.evaluate.results import (
+    Column,
+    Figure,
+    Result,
+    ResultCell,
+    SystemRow,
+    Table,
+    best,
+    mark,
+    paper_text,
+    printed,
+)
 from dragoman.evaluate.show.draw import svg
-from dragoman.evaluate.show.tables import best, mark, paper_text, printed
 
 
 def page(results: Sequence[Result]) -> str:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from dragoman.agent.create import parameters
 from dragoman.config import Table
+from dragoman.core.environment import home
 from dragoman.core.errors import (
     ConfigError,
     InputError,
@@ -28,7 +29,6 @@ from dragoman.core.errors import (
     WeightsError,
 )
 from dragoman.core.examples import Dataset
-from dragoman.core.home import home
 from dragoman.core.registry import REGISTRIES
 from dragoman.core.toml import read_toml
 from dragoman.datasets.open import SHIPPED, open_dataset, resolve

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.core.home import home
+from dragoman.core.environment import home
 from dragoman.core.protocols import Encoder
 from dragoman.models.part import FILE as PART
 from dragoman.stores.sqlite.transaction import transaction

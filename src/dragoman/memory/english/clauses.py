@@ -45,7 +45,7 @@ Start: TypeAlias = tuple[Subject | None, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class SubjectClause:
     """A subject and what is said of it: (Leo, "is five")."""
 
     subject: Subject
@@ -89,7 +89,7 @@ class _Sentence:
 
 
 @dataclass(slots=True)
-class Reader:
+class ClauseReader:
     """Reads the sentences of one turn in order, and keeps in mind whom they are about.
 
     `people` gives the people and animals that are known by name, with their role.
@@ -100,7 +100,7 @@ class Reader:
     _several: Subject | None = None
     _met: dict[str, Subject] = field(default_factory=dict)
 
-    def clauses(self, sentence: str, *, asks: bool = False) -> list[Clause]:
+    def clauses(self, sentence: str, *, asks: bool = False) -> list[SubjectClause]:
         """The clauses of a sentence that state something; `asks` says that it ends in a question mark."""
         pieces = chunks(sentence)
         asked = any(is_question(tokens) or (joint in RELATIVE and nth) for nth, (joint, tokens) in enumerate(pieces))
@@ -112,7 +112,7 @@ class Reader:
                 self._mention(tokens, read.current)
             read.doubtful = read.doubtful or hypothetical
         return [
-            Clause(clause.subject, text_of(clause.tokens))
+            SubjectClause(clause.subject, text_of(clause.tokens))
             for clause in read.clauses
             if clause.stated and clause.subject is not None and clause.tokens
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Fact
-from dragoman.memory.english.clauses import Clause
+from dragoman.memory.english.clauses import SubjectClause
 from dragoman.memory.english.predicate import Predicate, predicate
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.roles import is_occupation
@@ -83,7 +83,7 @@ _LONGEST_THING = 9
 _LONGEST_NAME = 5
 
 
-def clause_facts(clause: Clause, said: str) -> list[Fact]:
+def clause_facts(clause: SubjectClause, said: str) -> list[Fact]:
     """The facts that a clause states, in the order of the relations, each in words of its own.
 
     "I come on Friday with two bikes" is "I come on Friday" and "I come with two bikes": either may be corrected.
@@ -104,7 +104,7 @@ def _alone(fact: Fact, others: Sequence[Fact]) -> str:
     return f"{text}."
 
 
-def _stated(clause: Clause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
+def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
     read = predicate(clause.predicate)
     if read is None or _AROUND["instruction"].search(clause.text):
         return
@@ -284,7 +284,7 @@ def _tells_apart(matter: str, value: str) -> bool:
     return matter.rpartition(" ")[2] in _PAPERS or bool(re.search(r"\d|(?<!^)\b[A-ZÀ-Þ]|^[A-ZÀ-Þ]", value))
 
 
-def _matter(clause: Clause, read: Predicate, said: str) -> Iterator[Fact]:
+def _matter(clause: SubjectClause, read: Predicate, said: str) -> Iterator[Fact]:
     """What "my plot is number 29" says: the noun is the slot; "my sister's name is Ida" is about the sister."""
     matter = clause.subject.role
     subject = Subject(USER, "I")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.cores import cores
-from dragoman.core.errors import ConfigError
+from dragoman.core.environment import cores
+from dragoman.core.errors import ConfigError, DragomanError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Prompt, Sampling, Usage
 from dragoman.models import weights as catalogue
@@ -83,6 +83,15 @@ class LlamaCppModel:
         if self._own_writes_well is not None:
             return self._own_writes_well
         return catalogue.size(self.server.weights) >= _WRITES_WELL
+
+    @property
+    def identity(self) -> str:
+        """What tells this model from others in every process: its files, with their sizes and times."""
+        try:
+            files = [catalogue.path(self.server.weights), *([self.server.adapter] if self.server.adapter else [])]
+            return " ".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+        except (OSError, DragomanError):  # whoever asks the model says why
+            return ""
 
     def warm_up(self) -> None:
         """Load the weights, and fetch them first where they are missing."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.errors import WeightsError
 from dragoman.models.onnx.session import batches, clean, open_session, open_tokenizer
 from dragoman.models.part import Part, open_part

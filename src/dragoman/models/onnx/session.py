@@ -7,8 +7,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.environment import switches
 from dragoman.core.errors import WeightsError
-from dragoman.core.telemetry import switches
 from dragoman.models.onnx.int8_graph import narrowed
 
 _CHARACTERS_A_TOKEN = 100

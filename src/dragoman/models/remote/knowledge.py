@@ -14,8 +14,8 @@ from dataclasses import asdict, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from dragoman.core.environment import home
 from dragoman.core.errors import EndpointError
-from dragoman.core.home import home
 from dragoman.models.remote.answers import count, rows, table
 from dragoman.models.remote.endpoint import Endpoint
 from dragoman.models.remote.profiles import PROFILES, UNOPENED, Profile, by_address, by_owner

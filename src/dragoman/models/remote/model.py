@@ -28,7 +28,7 @@ from dragoman.models.remote.answers import (
 )
 from dragoman.models.remote.endpoint import Endpoint, Json
 from dragoman.models.remote.knowledge import Knowledge
-from dragoman.models.remote.prices import list_prices
+from dragoman.models.remote.prices import list_prices, price_source
 from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
 from dragoman.models.remote.refusals import Refusal
 from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
@@ -146,10 +146,9 @@ class RemoteModel:
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
-        known = list_prices(base.name, model) if url == base.url else {}
-        self.spending = Spending(
-            known if prices is None else prices, Budget.of(budget or {}), Budget.of(turn_budget or {})
-        )
+        known = list_prices(base.name, model) if url == base.url and prices is None else {}
+        self.price_source = price_source(base.name) if known else ""
+        self.spending = Spending(prices or known, Budget.of(budget or {}), Budget.of(turn_budget or {}))
         native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
@@ -193,6 +192,11 @@ class RemoteModel:
 
     def warm_up(self) -> None:
         """Do nothing: the endpoint has the weights."""
+
+    @property
+    def identity(self) -> str:
+        """What tells this model from others in every process: its address and name."""
+        return f"{self.endpoint.url} {self.name}"
 
     def close(self) -> None:
         self.endpoint.close()

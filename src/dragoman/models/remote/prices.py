@@ -1,4 +1,4 @@
-"""List prices of vendors' models in US dollars per million tokens, as their pages said in November 2026.
+"""List prices of vendors' models in US dollars per million tokens, with the pages that they come from.
 
 For a first idea of what a turn costs; prices change, and contracts differ: `prices` of the config replaces them.
 """
@@ -9,6 +9,15 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+LISTED = "November 2026"
+"""The month whose list prices these are."""
+_PAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "openai": "https://developers.openai.com/api/docs/pricing",
+        "anthropic": "https://platform.claude.com/docs/en/about-claude/pricing",
+        "gemini": "https://ai.google.dev/gemini-api/docs/pricing",
+    }
+)
 _NAMES = ("input", "output", "cached")
 # Long prompts cost more with some models (claude-haiku-5-5 above 100,000 tokens): ours stay below that.
 _LISTED: Mapping[str, Mapping[str, tuple[float, ...]]] = MappingProxyType(
@@ -41,6 +50,14 @@ _DATED = re.compile(r"-(?:latest|\d{8}|\d{4}-\d\d-\d\d)$")
 
 def list_prices(profile: str, model: str) -> dict[str, float]:
     """The prices of a vendor's model by the name of its profile, with or without a date; empty if unknown."""
-    vendor = "openai" if profile == "openai-reasoning" else profile
-    prices = _LISTED.get(vendor, {}).get(_DATED.sub("", model), ())
+    prices = _LISTED.get(_vendor(profile), {}).get(_DATED.sub("", model), ())
     return dict(zip(_NAMES, prices, strict=False))
+
+
+def price_source(profile: str) -> str:
+    """Where a vendor's list prices come from, and of when they are."""
+    return f"{_PAGES[_vendor(profile)]}, {LISTED}"
+
+
+def _vendor(profile: str) -> str:
+    return "openai" if profile == "openai-reasoning" else profile

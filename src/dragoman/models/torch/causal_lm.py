@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from dragoman.core.environment import home
 from dragoman.core.errors import ConfigError, MissingExtraError, ModelError, WeightsError
-from dragoman.core.home import home
 from dragoman.core.values import Message
 from dragoman.models import weights as catalogue
 from dragoman.models.base_weights import base_digest, is_gguf, weight_files

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.cores import cores
+from dragoman.core.environment import cores
 from dragoman.core.errors import ConfigError, InputError, WeightsError
 from dragoman.core.tokens import EVALUATION, STEPS
 from dragoman.core.values import Context, Draft

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.environment import home
 from dragoman.core.errors import StoreError
-from dragoman.core.home import home
 from dragoman.core.private_files import make_private_file
 from dragoman.server.access.keys import Key
 from dragoman.server.access.ledger import DAY, Spent, too_many_tokens, too_many_turns

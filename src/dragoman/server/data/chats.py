@@ -295,14 +295,18 @@ def forget_chat(seat: Seat, name: str) -> int:
     return erased
 
 
+def title_of(seat: Seat, name: str) -> str:
+    """The title of a chat, its own or its first words; "" where it has none."""
+    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
+    row = _row(seat, name, settings(seat).get(name, ChatSettings()), titles)
+    return "" if row is None else row.title
+
+
 def export_markdown(seat: Seat, name: str) -> str:
     """A chat as a Markdown file: who said what, and which passages a reply rests on."""
     turns = dialogue(seat, name)
-    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
-    row = _row(seat, name, settings(seat).get(name, ChatSettings()), titles)
     when = began(name)
-    title = row.title if row is not None and row.title else name
-    lines = [f"# {title}", ""]
+    lines = [f"# {title_of(seat, name) or name}", ""]
     if when is not None:
         lines += [f"{when:%Y-%m-%d %H:%M} UTC · {seat.agent}", ""]
     for turn in turns:

@@ -164,6 +164,21 @@ def remove(seat: Seat, source: Source, name: str) -> int:
     return removed
 
 
+def read_again(seat: Seat, source: Source, name: str) -> IngestReport:
+    """Read an uploaded file anew, although it has not changed; what it gives replaces its passages."""
+    _check_writable(seat, source)
+    root = _root(seat, source)
+    seat.stock.check_here(root.parent)
+    path = _place(root, safe_name(name))
+    if not path.is_file():
+        raise absent("file")
+    origin = origin_of(path, root)
+    scope = source.scope(seat.scope)
+    with seat.assistant.hold(scope):
+        IngestLedger(seat.assistant.store, scope, source.name, "uploaded").begin(origin)
+        return _ingest(seat, _run(seat, source, root, _room(seat, source)), [SourceFile(path, origin)])
+
+
 def recover(seat_of: Callable[[str, str], Seat], state: Path) -> int:
     """Finish or undo the uploads and removals that a killed server left; returns how many.
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 
-class Gate(BaseModel):
+class GateView(BaseModel):
     retrieve: bool
     probability: float
     reason: str
 
 
-class Plan(BaseModel):
+class PlanView(BaseModel):
     steps: list[list[str]]
     probabilities: dict[str, float]
     reason: str
@@ -109,8 +109,8 @@ class Extension(BaseModel):
 
     dialogue: str
     memory: LearnedView | None
-    gate: Gate
-    plan: Plan
+    gate: GateView
+    plan: PlanView
     sources: list[SourceEvidence]
     ignored: list[str] | None = None
     instructions: Literal["used", "unused"] | None = None

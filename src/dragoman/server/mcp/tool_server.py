@@ -29,7 +29,7 @@ from dragoman.server.http.control_schemas import (
 )
 from dragoman.server.http.openai_chat import new_dialogue
 from dragoman.server.http.problems import unconfirmed
-from dragoman.server.http.reply_schemas import ErasedView, FactView, Gate, LearnedView, Plan, SourceEvidence
+from dragoman.server.http.reply_schemas import ErasedView, FactView, GateView, LearnedView, PlanView, SourceEvidence
 from dragoman.server.http.schemas import Said
 from dragoman.server.mcp.elicitation import ask_user, asks_back, can_ask, given_answer
 from dragoman.server.mcp.elicitation import confirm as ask_to_confirm
@@ -65,14 +65,14 @@ _ADDS_ONCE = _ADDS.model_copy(update={"idempotent_hint": True})
 _ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-class Answer(BaseModel):
+class AskResult(BaseModel):
     """A reply with its explanation."""
 
     text: str
     confidence: float = Field(description="The probability that the reply holds, 0 to 1.")
     method: str = Field(description="How it came about: quoted, generated, said ...")
-    gate: Gate = Field(description="Whether it was right to look something up.")
-    plan: Plan = Field(description="Which sources were asked, in which order.")
+    gate: GateView = Field(description="Whether it was right to look something up.")
+    plan: PlanView = Field(description="Which sources were asked, in which order.")
     sources: list[SourceEvidence] = Field(description="The evidence, with its relevance.")
     quoted: list[str] = Field(description="The ids of the evidence that the reply rests on.")
     memory: LearnedView | None = Field(description="What the question told about the user.")
@@ -138,7 +138,7 @@ class _Tools:
         model: ModelName = "",
         since: Since = "",
         until: Until = "",
-    ) -> Annotated[CallToolResult, Answer] | InputRequiredResult:
+    ) -> Annotated[CallToolResult, AskResult] | InputRequiredResult:
         """Ask the agent a question. It decides whether and where to search, answers, and explains the answer.
 
         The result holds the reply, the evidence with its relevance, the plan, the gate and the confidence. Pass the
@@ -267,7 +267,7 @@ def _answer(done: TurnDone) -> CallToolResult:
     # What the reply rests on comes first: a client may read no further.
     view["sources"].sort(key=lambda row: row["id"] not in view["quoted"])
     quoted = [row for row in view["sources"] if row["id"] in view["quoted"]]
-    return _result(_spoken(view), Answer.model_validate(view), quoted)
+    return _result(_spoken(view), AskResult.model_validate(view), quoted)
 
 
 def _last_turn(seat: Seat, dialogue: str) -> TurnDone:

@@ -18,11 +18,12 @@ from fastapi import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dragoman.core.errors import DragomanError, MissingExtraError
+from dragoman.server.data.cited_passages import marked_pdf
 from dragoman.server.http.problem_response import problem_response
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Message, Receive, Send, is_own, refuse
 from dragoman.server.http.views import dumps
-from dragoman.server.page.live_turns import LiveTurns
+from dragoman.server.page.chat.live_turns import LiveTurns
 from dragoman.server.page.login import COOKIE, LoginMiddleware, token_of
 from dragoman.server.page.open_pages import OpenPages, full_page, rest_page
 from dragoman.server.page.session import Keys, PageSession
@@ -40,6 +41,8 @@ PATH = "/page"
 _AGAIN = 30
 """Seconds after which a browser asks again when all places are taken."""
 _UPLOAD = re.compile(r"/_nicegui/client/[^/]+/upload/[^/]+$")
+_SPAN = re.compile(r"\b(\d{1,7})-(\d{1,7})\b")
+_MOST_SPANS = 100
 _LOOK = Path(__file__).with_name("look.css")
 _SCRIPT = Path(__file__).with_name("page.js")
 _ICON = (
@@ -96,6 +99,16 @@ def add_page(app: FastAPI) -> None:
     def leave(request: Request) -> Response:
         keys.drop(request.cookies.get(COOKIE, ""))
         return RedirectResponse(f"{PATH}/", 303)
+
+    @nice.get("/document", include_in_schema=False)
+    async def document(request: Request, agent: str, source: str, passage: str, spans: str = "") -> Response:
+        try:
+            caller = await service.caller(keys.of(request.cookies.get(COOKIE, "")))
+            marks = [(int(start), int(end)) for start, end in _SPAN.findall(spans)[:_MOST_SPANS]]
+            content = await service.do(caller, agent, marked_pdf, source, passage, marks)
+        except DragomanError as error:
+            return problem_response(request, problem_of(error))
+        return Response(content, media_type="application/pdf", headers={"cache-control": "private, no-store"})
 
     @nice.get("/rest", include_in_schema=False)
     def rest(request: Request, agent: str = "", dialogue: str = "") -> Response:

@@ -17,17 +17,19 @@ from dragoman.server.data import chats
 from dragoman.server.data.chats import ChatRow
 from dragoman.server.http.views import dumps
 from dragoman.server.page.elements import (
+    Latest,
     Phrases,
     button,
     el,
     errors_shown,
     heading,
     icon_button,
-    loading,
     notice,
     on,
+    set_hidden,
     undo_toast,
 )
+from dragoman.server.page.reply.shared_file import shared_html
 from dragoman.server.page.session import PageSession
 
 _AT_ONCE = 40
@@ -54,7 +56,10 @@ def group_of(row: ChatRow, now: datetime) -> str:
 
 
 class ChatList:
-    """The list at the left edge, behind a menu button on narrow screens."""
+    """The list at the left edge, behind a menu button on narrow screens.
+
+    An entry is drawn anew only when its row changes: a menu that is open, or a title that is being typed, stays.
+    """
 
     def __init__(
         self,
@@ -69,6 +74,10 @@ class ChatList:
         self._choose, self._begin, self._begin_private = choose, begin, begin_private
         self._shown = _AT_ONCE
         self._deleting: set[str] = set()
+        self._entries: dict[str, tuple[ChatRow, TextElement]] = {}
+        self._items: dict[str, TextElement] = {}
+        self._renaming = ""
+        self._latest = Latest()
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -82,48 +91,70 @@ class ChatList:
             self._query.classes("chat-search").props["aria-label"] = words["dialogues.search"]
             self._query.on("update:model-value", lambda _: self.refresh(), throttle=0.25, leading_events=False)
             self._list = el("div", classes="list")
-            loading(self._list, words)
+            with self._list:
+                self._note = el("p", words["loading"], "muted", role="status")
+                self._groups = {name: self._group(name) for name in GROUPS}
+                self._more_button = button(words["dialogues.more"], self._more, "link")
+                set_hidden(self._more_button, hidden=True)
             self._list.on("click", self._clicked, js_handler=_CLICKED)
+
+    def _group(self, name: str) -> tuple[TextElement, TextElement]:
+        """The section of a group, hidden while it is empty, and the element that holds its entries."""
+        if name == "programs":
+            with el("details", classes="more programs", hidden=True) as section:
+                self._summary = el("summary", "")
+                return section, el("div")
+        with el("div", hidden=True) as section:
+            heading(self._words[f"dialogues.{name}"])
+            return section, el("div")
 
     async def refresh(self) -> None:
         """Reload the list."""
         words, query = self._words, str(self._query.value or "").strip()
+        is_latest = self._latest.begin()
         with errors_shown(words):
             rows, more = await self._page_session.do(chats.chats, query=query, limit=self._shown)
-            self._list.clear()
+            if not is_latest() or self._list.is_deleted:
+                return
             shown = [row for row in rows if row.id not in self._deleting]
-            with self._list:
-                if not shown:
-                    el("p", words["dialogues.unmatched" if query else "dialogues.none"], "muted")
-                self._groups(shown, searching=bool(query))
-                if more:
-                    button(words["dialogues.more"], self._more, "link")
+            self._note.set_text("" if shown else words["dialogues.unmatched" if query else "dialogues.none"])
+            set_hidden(self._more_button, hidden=not more)
+            self._arrange(shown, searching=bool(query))
 
-    def _groups(self, rows: list[ChatRow], *, searching: bool) -> None:
+    def _arrange(self, rows: list[ChatRow], *, searching: bool) -> None:
+        """Show rows in their groups; entries that are there already stay as they are."""
+        changed = {row.id for row in rows if row.id in self._entries and self._entries[row.id][0] != row}
+        gone = self._entries.keys() - {row.id for row in rows}
+        for name in (gone | changed) - {self._renaming}:
+            self._entries.pop(name)[1].delete()
+            self._items.pop(name)
         now = datetime.now(UTC).astimezone()
         grouped: dict[str, list[ChatRow]] = {name: [] for name in GROUPS}
         for row in rows:
             grouped[group_of(row, now)].append(row)
         for name, members in grouped.items():
-            if not members:
-                continue
-            if name == "programs":
-                is_open = searching or any(row.id == self._page_session.dialogue for row in members)
-                with el("details", classes="more programs", open=is_open):
-                    el("summary", f"{self._words['dialogues.programs']} ({len(members)})")
-                    for row in members:
-                        self._entry(row)
-            else:
-                heading(self._words[f"dialogues.{name}"])
-                for row in members:
-                    self._entry(row)
+            section, box = self._groups[name]
+            set_hidden(section, hidden=not members)
+            for place, row in enumerate(members):
+                if row.id not in self._entries:
+                    with box:
+                        self._entries[row.id] = row, self._entry(row)
+                entry = self._entries[row.id][1]
+                if place >= len(box.default_slot.children) or box.default_slot.children[place] is not entry:
+                    entry.move(box, place)
+        programs = grouped["programs"]
+        self._summary.set_text(f"{self._words['dialogues.programs']} ({len(programs)})")
+        if searching or any(row.id == self._page_session.dialogue for row in programs):
+            self._groups["programs"][0].props["open"] = True
+        for name, item in self._items.items():
+            item.props["aria-current"] = "true" if name == self._page_session.dialogue else "false"
 
-    def _entry(self, row: ChatRow) -> None:
+    def _entry(self, row: ChatRow) -> TextElement:
         words = self._words
         title = self._words["chat.forgotten"] if row.is_blank else row.title
-        chosen = "true" if row.id == self._page_session.dialogue else "false"
         with el("div", classes="entry") as entry:
-            with el("button", "", "btn item", type="button", aria_current=chosen, title=title, data_chat=row.id):
+            with el("button", "", "btn item", type="button", title=title, data_chat=row.id) as item:
+                self._items[row.id] = item
                 el("span", title, "title")
                 if row.snippet:
                     el("span", row.snippet, "snippet muted")
@@ -133,15 +164,18 @@ class ChatList:
                 actions: tuple[tuple[str, Callable[[], object]], ...] = (
                     ("dialogues.rename", partial(self._rename, entry, row, title)),
                     (pin, partial(self._pin, row)),
+                    ("dialogues.share", partial(self.share, row.id)),
                     ("dialogues.markdown", partial(self.export, row.id, "markdown")),
                     ("dialogues.json", partial(self.export, row.id, "json")),
                     ("dialogues.delete", partial(self._delete, row.id)),
                 )
                 for key, action in actions:
                     ui.menu_item(words[key], on_click=action).props("role=menuitem")
+        return entry
 
     def _rename(self, entry: TextElement, row: ChatRow, title: str) -> None:
         """Turn an entry into a field; Enter saves, Esc cancels."""
+        self._renaming = row.id
         entry.clear()
         with entry:
             field = ui.input(value=title).props("outlined dense autofocus")
@@ -150,15 +184,29 @@ class ChatList:
             async def save() -> None:
                 with errors_shown(self._words):
                     await self._page_session.do(chats.rename, row.id, str(field.value or ""))
+                await end()
+
+            async def end() -> None:
+                self._renaming = ""
+                if row.id in self._entries:  # drawn anew, whether or not the title is another one
+                    self._entries.pop(row.id)[1].delete()
+                    self._items.pop(row.id)
                 await self.refresh()
 
             on(field, "keydown.enter", save)
-            on(field, "keydown.esc", self.refresh)
+            on(field, "keydown.esc", end)
 
     async def _pin(self, row: ChatRow) -> None:
         with errors_shown(self._words):
             await self._page_session.do(chats.pin, row.id, pinned=not row.pinned)
         await self.refresh()
+
+    async def share(self, name: str) -> None:
+        """Download a chat as a file that others can read in any browser."""
+        with errors_shown(self._words):
+            lang = "zh-CN" if self._page_session.language == "zh" else "en"
+            text = await self._page_session.do(shared_html, name, self._words, lang=lang)
+            ui.download.content(text.encode(), "chat.html", "text/html")
 
     async def export(self, name: str, form: Literal["markdown", "json"]) -> None:
         """Download a chat as a file."""

@@ -19,6 +19,19 @@ Phrases = Mapping[str, str]
 _SHORT = 420
 
 
+class Latest:
+    """Tells the newest of several requests for one place: an earlier one may be answered after it."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def begin(self) -> Callable[[], bool]:
+        """Begin a request; the function says whether it is still the newest."""
+        self._count += 1
+        mine = self._count
+        return lambda: mine == self._count
+
+
 def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) -> TextElement:
     """An HTML element with text. Attributes are set one by one, so that no string is parsed."""
     made = TextElement(tag=tag, text=text)
@@ -27,6 +40,14 @@ def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) ->
     for name, value in attributes.items():
         made.props[name.rstrip("_").replace("_", "-")] = value
     return made
+
+
+def set_hidden(element: ui.element, *, hidden: bool) -> None:
+    """Hide an element, or show it again."""
+    if hidden:
+        element.props["hidden"] = True
+    else:
+        element.props.pop("hidden", None)
 
 
 def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
@@ -58,11 +79,23 @@ def button(text: str, do: Callable[[], object], classes: str = "", **attributes:
 
 def icon_button(icon: str, label: str, do: Callable[[], object], classes: str = "") -> TextElement:
     """An icon button with an accessible name and tooltip."""
-    made = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
-    with made:
-        ui.icon(icon).props("aria-hidden=true")
+    made = plain_icon_button(icon, label, classes)
     on(made, "click", do)
     return made
+
+
+def plain_icon_button(icon: str, label: str, classes: str = "") -> TextElement:
+    """An icon button that nobody listens to yet."""
+    made = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
+    set_icon(made, icon)
+    return made
+
+
+def set_icon(element: ui.element, icon: str) -> None:
+    """Draw an icon before an element by its style alone: an element for each would make every change slower."""
+    outlined = icon.startswith("o_")
+    element.props["data-icon"] = icon.removeprefix("o_")
+    element.classes(add="outlined" if outlined else "", remove="" if outlined else "outlined")
 
 
 def heading(text: str, classes: str = "", level: int = 3) -> TextElement:
@@ -106,7 +139,12 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
         is_fact = "slot" in passage.meta  # the title of a fact only helps to find it
         with el("div", classes="row"):
             el("span", words["why.fact"] if is_fact else source_label(passage.source), "tag")
-            el("span", place_of(card), "where")
+            page = passage.meta.get("page", "")
+            el(
+                "span",
+                ", ".join(filter(None, (place_of(card), page and words["card.page"].format(page=page)))),
+                "where",
+            )
         heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
         if heads and not is_fact:
             el("div", heads, "heads")

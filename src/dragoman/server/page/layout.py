@@ -13,14 +13,14 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.errors import DragomanError
 from dragoman.server.data import chats, source_search
-from dragoman.server.page.chat import ChatPanel
+from dragoman.server.page.chat.panel import ChatPanel
 from dragoman.server.page.chat_list import ChatList
-from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on
+from dragoman.server.page.documents.panel import SourcesPanel
+from dragoman.server.page.elements import el, errors_shown, icon_button, notice, on, set_icon
 from dragoman.server.page.memory import MemoryPanel
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, consistency, makeup
 from dragoman.server.page.shortcuts import ShortcutSheet
-from dragoman.server.page.sources import SourcesPanel
 from dragoman.server.page.stored_runs.panel import RunsPanel
 from dragoman.server.page.texts import LANGUAGES, WORDS_COOKIE, Language, words
 from dragoman.server.page.why import WhyPanel
@@ -120,18 +120,21 @@ class PageLayout:
 
     async def fill(self, dialogue: str | None) -> None:
         """Show a dialogue, or start a new one."""
-        with suppress(TimeoutError):
-            if not await ui.run_javascript(_NARROW, timeout=5.0):
-                self._open("why")  # beside the chat there is room for a panel
+        background_tasks.create(self._open_beside())
         with errors_shown(self._words):
             self.why.makeup = await self.page_session.do(makeup)
             if dialogue is None:
                 self.chat.begin(await self.page_session.do(source_search.describe))
             elif not await self.chat.show(dialogue):
                 self.chat.show_missing()
-        self.chat.restore()
         self.chat.focus()
         await self.dialogues.refresh()
+
+    async def _open_beside(self) -> None:
+        """Open a panel beside the chat where there is room, unless the user was quicker."""
+        with suppress(TimeoutError), self._root.client:
+            if not await ui.run_javascript(_NARROW, timeout=60.0) and self._tab == "chat":
+                self._open("why")
 
     async def choose(self, dialogue: str) -> None:
         """Continue an earlier dialogue."""
@@ -285,9 +288,8 @@ class PageLayout:
             "runs": self.runs,
         }
         panel = panels.get(name)
-        if panel is not None and (name == "memory" or name not in self._fresh):
+        if panel is not None and (name == "memory" or name not in self._fresh) and await panel.refresh():
             self._fresh.add(name)
-            await panel.refresh()
 
     def _mark(self) -> None:
         """Mark the open panel; on wide screens the chat is always visible and has no tab."""
@@ -305,9 +307,7 @@ class PageLayout:
         self._dark.set_value(LOOKS[self._look])
         label = f"{self._words['look']}: {self._words[f'look.{self._look}']}"
         self._look_button.props["aria-label"] = self._look_button.props["title"] = label
-        self._look_button.clear()
-        with self._look_button:
-            ui.icon(_ICONS[self._look]).props("aria-hidden=true")
+        set_icon(self._look_button, _ICONS[self._look])
         ui.run_javascript(f"({_cookie(LOOK_COOKIE, self._look)})()")
 
     def _addressed(self, dialogue: str | None) -> None:

@@ -14,6 +14,7 @@ from dragoman.server.data.fact_groups import USER, ListedFact, grouped_facts
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import dumps
 from dragoman.server.page.elements import (
+    Latest,
     Phrases,
     button,
     el,
@@ -46,6 +47,8 @@ class MemoryPanel:
     ) -> None:
         self._page_session, self._words = page_session, words
         self._forgotten, self._emptied = forgotten, emptied
+        self._latest = Latest()
+        self._edited: TextElement | None = None
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -60,7 +63,7 @@ class MemoryPanel:
                 icon_button("add", words["memory.add"], self._add)
             with el("div", classes="row wrap"):
                 button(words["memory.export"], self._export, "outline")
-                self._import = MemoryImport(self._page_session, words, self.refresh)
+                self._import = MemoryImport(self._page_session, words, changed=self.refresh)
                 button(words["import.title"], self._import.open, "outline")
                 button(words["memory.zone"], self._use_zone, "outline")
                 button(words["memory.everything"], self._ask, "outline danger")
@@ -75,12 +78,15 @@ class MemoryPanel:
                     button(words["cancel"], self._sure.close, "quiet")
                     button(words["memory.sure_yes"], self._everything, "danger filled")
 
-    async def refresh(self) -> None:
-        """Reload the facts."""
+    async def refresh(self) -> bool:
+        """Reload the facts, unless one is being edited; whether they are shown."""
+        is_latest = self._latest.begin()
         with errors_shown(self._words):
             groups = await self._page_session.do(grouped_facts)
             wishes = await self._page_session.do(user_data.wishes)
             zone = await self._page_session.do(user_data.time_zone)
+            if not is_latest() or (self._edited is not None and not self._edited.is_deleted):
+                return True
             self._list.clear()
             with self._list:
                 if not groups and not wishes:
@@ -102,6 +108,8 @@ class MemoryPanel:
                         icon_button("o_delete", label, partial(self._end_wish, str(wish["id"])))
                 if zone:
                     el("p", self._words["memory.zone_is"].format(zone=zone), "muted note")
+            return True
+        return False
 
     def _fact(self, fact: ListedFact) -> None:
         words = self._words
@@ -124,18 +132,24 @@ class MemoryPanel:
     def _edit(self, card: TextElement, fact: ListedFact) -> None:
         """Turn a fact into a text field; Enter saves, Esc cancels."""
         words = self._words
+        self._edited = card
         card.clear()
         with card:
             field = ui.input(value=fact.text).props("outlined dense autofocus")
             field.props["aria-label"] = words["memory.correct"]
 
             async def save() -> None:
+                self._edited = None
                 await self._correct(fact.id, str(field.value or ""), fact.text)
 
+            async def cancel() -> None:
+                self._edited = None
+                await self.refresh()
+
             on(field, "keydown.enter", save)
-            on(field, "keydown.esc", self.refresh)
+            on(field, "keydown.esc", cancel)
             with el("div", classes="row end"):
-                button(words["cancel"], self.refresh, "quiet")
+                button(words["cancel"], cancel, "quiet")
                 button(words["save"], save, "primary")
 
     async def _correct(self, id: str, text: str, before: str) -> None:
@@ -170,7 +184,7 @@ class MemoryPanel:
     async def _use_zone(self) -> None:
         """Take the time zone of the browser for the user's days."""
         with errors_shown(self._words):
-            zone = str(await ui.run_javascript(_ZONE, timeout=5.0))
+            zone = str(await ui.run_javascript(_ZONE, timeout=60.0))
             await self._page_session.do(user_data.set_time_zone, zone)
             notice(self._words["memory.zone_is"].format(zone=zone))
         await self.refresh()

@@ -18,7 +18,7 @@ _SHOWN = 100
 class MemoryImport:
     """A dialog that imports facts from a file; calls `changed` when facts were kept."""
 
-    def __init__(self, page_session: PageSession, words: Phrases, changed: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, page_session: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[object]]) -> None:
         self._page_session, self._words, self._changed = page_session, words, changed
 
     def build(self) -> None:

@@ -5,11 +5,14 @@
   const field = () => query(".composer textarea");
   const chat = () => query(".composer")?.dataset.chat || "new";
   const isBusy = () => query(".composer")?.dataset.busy === "true";
+  /* Until the server has said which chat is shown, what is typed belongs to none, and messages wait. */
+  const isKnown = () => query(".composer")?.dataset.chat !== undefined;
+  const early = [];
   const tell = (name, detail) => field()?.dispatchEvent(new CustomEvent(name, { detail }));
 
   /* Drafts and waiting messages stay in this tab over reloads; nothing is kept once the tab is closed. */
   const stored = (name) => { try { return JSON.parse(sessionStorage.getItem(`dragoman.${name}`)) || {}; } catch { return {}; } };
-  const save = (name, value) => sessionStorage.setItem(`dragoman.${name}`, JSON.stringify(value));
+  const save = (name, value) => { try { sessionStorage.setItem(`dragoman.${name}`, JSON.stringify(value)); } catch { /* it is full */ } };
   /* What is typed in a private chat goes into no storage: browsers may write theirs to the disk. */
   const unstored = { draft: {}, queue: {}, sending: {} };
   const isPrivate = (key) => key.startsWith("private-");
@@ -30,7 +33,7 @@
     const area = field();
     if (!area) return;
     area.value = text;
-    change("draft", chat(), text);
+    if (isKnown()) change("draft", chat(), text);
     grow();
     menu();
   };
@@ -72,10 +75,11 @@
     if (!text.trim()) return;
     if (isCommand(text)) return;
     put("");
-    if (isBusy()) {
-      change("queue", chat(), [...(load("queue")[chat()] || []), text]);
-      drawQueue();
-    } else ask(text);
+    if (!isKnown()) early.push(text); else if (isBusy()) later(text); else ask(text);
+  };
+  const later = (...messages) => {
+    change("queue", chat(), [...(load("queue")[chat()] || []), ...messages]);
+    drawQueue();
   };
   const next = () => {
     const [first, ...rest] = load("queue")[chat()] || [];
@@ -135,7 +139,7 @@
 
   document.addEventListener("input", (event) => {
     if (!event.target.matches(".composer textarea")) return;
-    change("draft", chat(), event.target.value);
+    if (isKnown()) change("draft", chat(), event.target.value);
     grow();
     menu();
   });
@@ -223,23 +227,37 @@
     return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : plain;
   };
   /* Choose files, or a folder. */
-  const pick = (folder = false) => {
-    const input = Object.assign(document.createElement("input"), { type: "file", multiple: true, webkitdirectory: folder });
-    input.addEventListener("change", () => { if (input.files.length) add([...input.files]); });
+  /* With `replaced`, one file, whose name begins with that. */
+  const pick = (folder = false, replaced = "") => {
+    const input = Object.assign(document.createElement("input"), { type: "file", multiple: !replaced, webkitdirectory: folder });
+    input.addEventListener("change", () => {
+      const files = [...input.files];
+      if (replaced) for (const file of files) Object.defineProperty(file, "webkitRelativePath", { value: replaced + file.name });
+      if (files.length) add(files);
+    });
     input.click();
   };
   /* Open the documents and hand the files to the place where they are added: a few at once, since the uploader draws
      all that it has with each piece that it sends. */
   const unsent = [];
-  const add = async (files) => {
-    query(".tab.sources")?.click();
-    for (let tries = 0; tries < 50 && !query(".drop"); tries++) await new Promise((done) => setTimeout(done, 100));
+  const add = (files) => {
     const isIdle = !unsent.length;
     unsent.push(...files);
+    query(".tab.sources")?.click();
     if (isIdle) feed();
   };
+  /* The place may not be drawn yet; for those who may not add documents it never is. */
+  let watch;
   const feed = () => {
-    if (unsent.length) query(".drop")?.dispatchEvent(new CustomEvent("files", { detail: unsent.splice(0, 20) }));
+    if (query(".no-drop")) unsent.length = 0;
+    const place = query(".drop");
+    if (unsent.length && !place) {
+      watch ??= new MutationObserver(feed);
+      watch.observe(document.body, { childList: true, subtree: true });
+      return;
+    }
+    watch?.disconnect();
+    if (unsent.length) place.dispatchEvent(new CustomEvent("files", { detail: unsent.splice(0, 20) }));
   };
 
   window.dragoman = {
@@ -248,25 +266,31 @@
       const box = query(".composer");
       if (!box) return;
       const before = chat();
-      const moved = box.dataset.chat !== undefined && before !== name;
-      if (moved && before === "new" && last) { /* a new chat has got its name */
+      const isFirst = !isKnown();
+      if (!isFirst && before === "new" && before !== name && last) { /* a new chat has got its name */
         for (const kind of ["draft", "queue", "sending"]) { change(kind, name, load(kind)[before]); change(kind, before, undefined); }
       }
       box.dataset.chat = name;
       box.dataset.busy = String(busy);
       box.classList.toggle("busy", busy);
-      const lost = load("sending")[name];
-      if (last && lost && lost.trim() === last.trim()) change("sending", name, undefined);
-      const draft = load("draft")[name] || "";
-      if (field().value !== draft) put(draft);
-      drawQueue();
+      for (const key of new Set([name, "new"])) {
+        if (last && load("sending")[key]?.trim() === last.trim()) change("sending", key, undefined);
+      }
+      let draft = load("draft")[name] || "";
+      if (isFirst) {
+        /* After a reload, a message that never reached the server goes back into the field. */
+        const lost = busy ? "" : load("sending")[name];
+        if (lost) change("sending", name, undefined);
+        draft = [lost, draft].filter(Boolean).join("\n") + field().value;
+      }
+      if (isFirst || field().value !== draft) put(draft);
+      later(...early.splice(0));
       if (!busy) setTimeout(next, 0);
     },
-    /* After a reload: a message that never reached the server goes back into the field. */
-    restore(last) {
-      const lost = load("sending")[chat()];
+    /* A message that came while another one is being answered. */
+    later(text) {
       change("sending", chat(), undefined);
-      if (lost && lost.trim() !== (last || "").trim() && !isBusy()) put([lost, field().value].filter(Boolean).join("\n"));
+      later(text);
     },
     put,
     gather,

@@ -17,7 +17,7 @@ from dragoman.core.values import Evidence, Source, Turn
 from dragoman.server.data.chats import new_chat
 from dragoman.server.data.user_data import check_dialogue
 from dragoman.server.http.views import View
-from dragoman.server.page.live_turns import LiveTurn, LiveTurns
+from dragoman.server.page.chat.live_turns import LiveTurn, LiveTurns
 from dragoman.server.routes.common import admin_only
 
 if TYPE_CHECKING:

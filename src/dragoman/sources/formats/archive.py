@@ -81,7 +81,7 @@ class Archive:
             yield
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
             raise InputError(
-                f"'{self.name}' is damaged: {type(error).__name__}.", remedy="Open it and save it anew."
+                f"'{self.name}' is damaged: it cannot be unpacked whole.", remedy="Open it and save it anew."
             ) from error
 
 

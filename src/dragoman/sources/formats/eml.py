@@ -42,7 +42,7 @@ def read(content: bytes, name: str) -> Document:
     # The library on damaged mails, and on parts inside of a thousand others.
     except (AttributeError, KeyError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(
-            f"'{name}' is damaged: {type(error).__name__}.", remedy="Save it anew in your mail program."
+            f"'{name}' is damaged: its parts do not fit together.", remedy="Save it anew in your mail program."
         ) from error
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise
-from dragoman.sources.formats.text import paragraph
+from dragoman.sources.formats.text import ENDS, is_full, is_item, lines_block
 from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 SECONDS = 300.0
 MOST_CHARACTERS = 64 * 2**20
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])[-\u00ad]\n(?=[a-zà-ÿ])")
+_FULL = 0.6
+"""Share of the longest line of a page from which a line reaches the margin: right edges are ragged."""
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 
 
@@ -26,7 +29,9 @@ def read(content: bytes, name: str) -> Document:
     sections = []
     for number, text in enumerate(pages, start=1):
         whole = _HYPHEN.sub("", clean(text))
-        blocks: list[DocumentBlock] = [block for part in _BLANK.split(whole) for block in paragraph(part)]
+        blocks: list[DocumentBlock] = [
+            lines_block(lines) for part in _BLANK.split(whole) for lines in _paragraphs(part)
+        ]
         if blocks:
             sections.append(Section(tuple(blocks), meta={"page": str(number)}))
     if not sections:
@@ -35,6 +40,27 @@ def read(content: bytes, name: str) -> Document:
             remedy="Run it through OCR first, for example with ocrmypdf.",
         )
     return Document(title or humanise(name), tuple(sections))
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    """Lines that belong together: nothing in the text layer tells where a heading ends and a paragraph begins.
+
+    A line goes on where it reaches the margin, or where the next one begins in the middle of a sentence.
+    """
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    margin = _FULL * max((len(line) for line in lines), default=0)
+    group: list[str] = []
+    for line in lines:
+        if group:
+            before = group[-1]
+            goes_on = is_full(before) and len(before) >= margin
+            is_middle = line[0].islower() and before[-1] not in ENDS
+            if is_item(line) or not (goes_on or is_middle):
+                yield group
+                group = []
+        group.append(line)
+    if group:
+        yield group
 
 
 def _pages(content: bytes, name: str) -> tuple[list[str], str]:
@@ -49,10 +75,19 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
         raise
     except Exception as error:  # on damaged files pypdf raises whatever its parser trips over
         raise InputError(
-            f"'{name}' cannot be read as a PDF: {type(error).__name__}.", remedy="Open it in a viewer and save it anew."
+            f"'{name}' cannot be read as a PDF: {_damage(content)}.", remedy="Open it in a viewer and save it anew."
         ) from error
     shown = clean(title or "").strip()
     return pages, "" if shown.lower() in ("untitled", "unknown") else shown
+
+
+def _damage(content: bytes) -> str:
+    """What is wrong with a file that is no proper PDF, as far as its two ends tell."""
+    if b"%PDF-" not in content[:1024]:
+        return "its content is something else"
+    if b"%%EOF" not in content[-2048:]:
+        return "its end is missing"
+    return "it is damaged"
 
 
 def _texts(reader: PdfReader, name: str) -> list[str]:

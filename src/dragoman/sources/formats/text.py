@@ -12,7 +12,7 @@ from dragoman.text.language import cjk_count
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _WRAPPED = 45
-_ENDS = '.!?,;。！？，；…"”'
+ENDS = '.!?,;。！？，；…"”'
 
 
 def read(content: bytes, name: str) -> Document:
@@ -42,15 +42,15 @@ def _is_heading(part: str) -> bool:
     """Whether a part looks like a heading: one short line without end punctuation."""
     line = part.strip()
     short = len(line.split()) <= 6 and len(line) + cjk_count(line) <= 60
-    return bool(line) and "\n" not in line and short and line[-1] not in _ENDS and not _ITEM.match(line)
+    return bool(line) and "\n" not in line and short and line[-1] not in ENDS and not _ITEM.match(line)
 
 
 def paragraph(text: str) -> Iterator[DocumentBlock]:
     """The blocks of consecutive lines: list items, wrapped prose, or single lines."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
-    if any(_ITEM.match(line) for line in lines):
+    if any(is_item(line) for line in lines):
         yield from _items(lines)
-    elif all(_is_full(line) for line in lines[:-1]):
+    elif all(is_full(line) for line in lines[:-1]):
         if lines:
             yield DocumentBlock(unwrap("\n".join(lines)))
     else:
@@ -60,14 +60,15 @@ def paragraph(text: str) -> Iterator[DocumentBlock]:
 def _items(lines: list[str]) -> Iterator[DocumentBlock]:
     item: list[str] = []
     for line in lines:
-        if _ITEM.match(line) and item:
-            yield _item(item)
+        if is_item(line) and item:
+            yield lines_block(item)
             item = []
         item.append(line)
-    yield _item(item)
+    yield lines_block(item)
 
 
-def _item(lines: list[str]) -> DocumentBlock:
+def lines_block(lines: list[str]) -> DocumentBlock:
+    """One block of lines that belong together: a list item, or text."""
     text = unwrap("\n".join(lines))
     marker = _ITEM.match(text)
     if not marker:
@@ -76,6 +77,11 @@ def _item(lines: list[str]) -> DocumentBlock:
     return DocumentBlock(f"{sign} {text[marker.end() :]}", "line")
 
 
-def _is_full(line: str) -> bool:
+def is_item(line: str) -> bool:
+    """Whether a line begins a list item."""
+    return _ITEM.match(line) is not None
+
+
+def is_full(line: str) -> bool:
     """Whether a line is so long that an editor, not its author, wrapped it."""
     return len(line) + cjk_count(line) >= _WRAPPED

@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\[a-zA-Z]")
+
 
 class Lazy(Mapping[str, re.Pattern[str]]):
     """Expressions by name, compiled when first used: most turns need a few of them, and compiling all takes a while."""
@@ -70,8 +72,16 @@ def groups(name: str) -> tuple[str, ...]:
 
 
 def union(expressions: list[str]) -> str:
-    """One expression that matches where any of these does."""
-    return "|".join(f"(?:{expression})" for expression in expressions)
+    """One expression that matches where any of these does.
+
+    Those without a letter that has two cases (Chinese ones) do not ignore case, which compiles several times as fast.
+    """
+    return "|".join(f"({'?:' if _is_cased(expression) else '?-i:'}{expression})" for expression in expressions)
+
+
+def _is_cased(expression: str) -> bool:
+    letters = _ESCAPE.sub("", expression)
+    return letters.upper() != letters.lower()
 
 
 def _filled(value: Any, fragments: Mapping[str, str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from dragoman.core.encoding import by_about
+from dragoman.core.protocols import by_about
 from dragoman.models.part import Part
 from dragoman.models.static_encoder import KIND
 from dragoman.train.contract import Job

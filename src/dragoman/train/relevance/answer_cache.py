@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.codec import Json
+from dragoman.core.environment import home
 from dragoman.core.errors import StoreCorruptError, StoreError
-from dragoman.core.home import home
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Prompt
 

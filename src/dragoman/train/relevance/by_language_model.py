@@ -33,8 +33,8 @@ _SPEED = frozenset({"timeout", "retries", "concurrency", "threads", "parallel", 
 """Options of a model that do not change its answers."""
 
 
-class ChosenLabels:
-    """The expected score over the model's probabilities of 0.0, 0.1 .. 1.0, as `retriever.prompted` has it."""
+class _PromptedLabels:
+    """Base of labels by a language model: the model, the language of its prompts, and the turns that they show."""
 
     def __init__(self, answers: AnswerCache, *, model: Mapping[str, Json], language: str, turns: int = 3) -> None:
         self._answers = answers
@@ -47,16 +47,24 @@ class ChosenLabels:
         """Prompts that went to the model so far."""
         return self._answers.paid
 
-    @property
-    def about(self) -> Mapping[str, Json]:
+    def _about(self, ask: str, *names: str, **settings: Json) -> Mapping[str, Json]:
         return {
             "method": "prompted",
             "version": 1,
-            "ask": "choose",
+            "ask": ask,
             "turns": self._turns,
-            "prompts": _hashes(self._language, CHOOSE),
+            **settings,
+            "prompts": _hashes(self._language, *names),
             "model": dict(self._model),
         }
+
+
+class ChosenLabels(_PromptedLabels):
+    """The expected score over the model's probabilities of 0.0, 0.1 .. 1.0, as `retriever.prompted` has it."""
+
+    @property
+    def about(self) -> Mapping[str, Json]:
+        return self._about("choose", CHOOSE)
 
     def judge(self, pools: Sequence[CandidatePool]) -> list[Judged]:
         prompts = [self._prompt(pool, passage) for pool in pools for passage in pool.candidates]
@@ -70,34 +78,18 @@ class ChosenLabels:
         )
 
 
-class ListedLabels:
+class ListedLabels(_PromptedLabels):
     """Scores that the model writes for a numbered list, with at most `retries` repetitions."""
 
     def __init__(
         self, answers: AnswerCache, *, model: Mapping[str, Json], language: str, turns: int = 3, retries: int = 2
     ) -> None:
-        self._answers = answers
-        self._model = model
-        self._language = language
-        self._turns = turns
+        super().__init__(answers, model=model, language=language, turns=turns)
         self._retries = retries
 
     @property
-    def paid(self) -> int:
-        """Prompts that went to the model so far."""
-        return self._answers.paid
-
-    @property
     def about(self) -> Mapping[str, Json]:
-        return {
-            "method": "prompted",
-            "version": 1,
-            "ask": "list",
-            "turns": self._turns,
-            "retries": self._retries,
-            "prompts": _hashes(self._language, LIST, AGAIN),
-            "model": dict(self._model),
-        }
+        return self._about("list", LIST, AGAIN, retries=self._retries)
 
     def judge(self, pools: Sequence[CandidatePool]) -> list[Judged]:
         parts = [

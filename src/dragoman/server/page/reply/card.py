@@ -18,13 +18,13 @@ from dragoman.server.page.elements import (
     button,
     el,
     errors_shown,
-    evidence_card,
     icon_button,
     on_detail,
 )
 from dragoman.server.page.plan_graph import seconds_text
 from dragoman.server.page.reply.citations import Citation, citations, used_facts
 from dragoman.server.page.reply.markdown import markdown_html
+from dragoman.server.page.reply.read_more import ReadMore
 from dragoman.server.page.reply.thumbs import Thumbs
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import TurnPicture, reply_picture, turn_picture
@@ -65,6 +65,7 @@ class ReplyCard:
         self.open_memory: Callable[[], None] | None = None
         self._citations: tuple[Citation, ...] = ()
         self._no_search: TextElement | None = None
+        self._read_more = ReadMore(page_session, words)
         self.box: TextElement
         self.body: Html
         self.under: TextElement
@@ -169,6 +170,8 @@ class ReplyCard:
         if picture.warnings:
             el("span", words["chat.trouble"], "trouble", title="\n".join(picture.warnings))
         el("span", classes="spread")
+        if self._citations:
+            icon_button("o_menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
         copy = icon_button("o_content_copy", words["chat.copy"], lambda: None, "thumb-like copy-reply")
         copy.props["data-copy"] = self.text
         self._search_button(picture)
@@ -211,14 +214,12 @@ class ReplyCard:
         where = words["chat.from"].format(places=", ".join(list(places)[:3])) if places else ""
         return " · ".join(part for part in (doubt, where, took) if part)
 
-    def _open_citation(self, event: GenericEventArguments) -> None:
+    async def _open_citation(self, event: GenericEventArguments) -> None:
         """Show the passage behind a number, with the quoted words marked."""
-        citation = next((one for one in self._citations if one.number == event.args), None)
-        if citation is None:
-            return
-        with self.box.client, ui.dialog() as dialog, el("div", classes="dialog cited", role="dialog"):
-            evidence_card(citation.card, self._words, scores=False)
-            with el("div", classes="row end"):
-                button(self._words["close"], dialog.close, "quiet")
-        dialog.on("hide", dialog.delete)
-        dialog.open()
+        cited = [one for one in self._citations if one.number == event.args]
+        if cited:
+            await self._read_more.open(cited, self.box, further=False)
+
+    async def _open_more(self) -> None:
+        """Show all that the reply cites, and what follows it in the documents."""
+        await self._read_more.open(self._citations, self.box, further=True)

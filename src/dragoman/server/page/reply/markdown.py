@@ -23,8 +23,13 @@ _LONGEST = 100_000
 """Longer texts are shown as they are: parsing them would hold the page up."""
 
 
-def markdown_html(text: str, citations: Sequence[Citation] = (), *, words: Mapping[str, str]) -> str:
-    """A reply as safe HTML. Citations become buttons `.cite` with their number under `data-cite`."""
+def markdown_html(
+    text: str, citations: Sequence[Citation] = (), *, words: Mapping[str, str], anchor: str | None = None
+) -> str:
+    """A reply as safe HTML. Citations become buttons `.cite` with their number under `data-cite`.
+
+    With `anchor`, for a file without scripts, they are links to `#ANCHORNUMBER`, and nothing else is a button.
+    """
     clean = text.replace(_OPEN, "").replace(_CLOSE, "")
     if clean != text:  # places of citations are those of the whole text
         citations = ()
@@ -33,16 +38,16 @@ def markdown_html(text: str, citations: Sequence[Citation] = (), *, words: Mappi
     for citation in sorted(citations, key=lambda one: (-one.place, -one.number)):
         mark = f"{_OPEN}{citation.number}{_CLOSE}"
         clean = f"{clean[: citation.place]}{mark}{clean[citation.place :]}"
-    env = {"copy": words["chat.copy_code"]}
+    env = {"copy": words["chat.copy_code"] if anchor is None else ""}
     html = str(_parser().render(clean, env))
-    label = words["chat.cite"]
-    return _MARK.sub(
-        lambda mark: (
-            f'<button type="button" class="cite" data-cite="{mark[1]}" '
-            f'aria-label="{escape(label.format(number=mark[1]))}">{mark[1]}</button>'
-        ),
-        html,
-    )
+
+    def cite(mark: re.Match[str]) -> str:
+        label = f'aria-label="{escape(words["chat.cite"].format(number=mark[1]))}"'
+        if anchor is not None:
+            return f'<a class="cite" href="#{escape(anchor)}{mark[1]}" {label}>{mark[1]}</a>'
+        return f'<button type="button" class="cite" data-cite="{mark[1]}" {label}>{mark[1]}</button>'
+
+    return _MARK.sub(cite, html)
 
 
 @cache
@@ -75,6 +80,6 @@ def _link(renderer: Any, tokens: Sequence[Any], place: int, options: Any, env: A
 
 
 def _code(_: Any, tokens: Sequence[Any], place: int, __: Any, env: Mapping[str, str]) -> str:
-    """A block of code with a button that copies it."""
-    button = f'<button type="button" class="btn copy-code">{escape(env["copy"])}</button>'
+    """A block of code with a button that copies it, unless that has no label."""
+    button = f'<button type="button" class="btn copy-code">{escape(env["copy"])}</button>' if env["copy"] else ""
     return f'<div class="code">{button}<pre><code>{escape(str(tokens[place].content))}</code></pre></div>\n'

@@ -27,8 +27,8 @@ class RunsPanel:
     def build(self, into: TextElement) -> None:
         self._panel = into
 
-    async def refresh(self) -> None:
-        """Reload the list of runs."""
+    async def refresh(self) -> bool:
+        """Reload the list of runs; whether it is shown."""
         words = self._words
         with errors_shown(words):
             caller = await self._page_session.caller()
@@ -38,16 +38,18 @@ class RunsPanel:
                 heading(words["runs.title"])
                 if not caller.admin:
                     empty("lock_outline", words["runs.admin"])
-                    return
+                    return True
                 if not rows:
                     empty("o_science", words["runs.empty"], words["runs.empty_more"])
-                    return
+                    return True
                 names = {str(row["id"]): _named(row) for row in rows}
                 with el("div", classes="row wrap chosen"):
                     self._first = self._choice(words["runs.first"], names, next(iter(names)))
                     self._second = self._choice(words["runs.second"], {"": words["runs.one"], **names}, "")
                 self._shown = el("div", classes="results")
             await self._show()
+            return True
+        return False
 
     def _choice(self, label: str, names: dict[str, str], value: str) -> ui.select:
         made = ui.select(names, value=value, label=label, on_change=self._show)

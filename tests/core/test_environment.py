@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dragoman.core.telemetry import SWITCHES, switches
+from dragoman.core.environment import SWITCHES, switches
 
 ENTRIES = ("dragoman", "dragoman.cli.app", "dragoman.cluster.node", "dragoman.models.onnx.session")
 REPORT = "; import os; print(*(os.environ[name] for name in {names!r}))"

@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.core.control import TurnControl
 from dragoman.core.values import Source
-from dragoman.server.page.composer import parse_search
-from dragoman.server.page.turn_controls import choosable, with_source
+from dragoman.server.page.chat.composer import parse_search
+from dragoman.server.page.chat.turn_controls import choosable, with_source
 
 DECLARED = (
     Source("MEMORY", about="user", private=True),

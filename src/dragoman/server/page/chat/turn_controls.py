@@ -14,7 +14,10 @@ from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, TurnControl, sou
 from dragoman.core.values import Source
 from dragoman.server.page.elements import Phrases, button, el, icon_button, source_label
 
-_FOCUS = "setTimeout(() => document.querySelector('.controls [data-place=\"%s\"]')?.focus(), 50)"
+# The menu is drawn anew, which leaves the focus nowhere, unless it has gone elsewhere meanwhile.
+_FOCUS = """setTimeout(() => {
+    if (document.activeElement === document.body) document.querySelector('.controls [data-place="%s"]')?.focus();
+}, 50)"""
 
 
 def with_source(control: TurnControl, name: str, declared: Sequence[Source], *, allowed: bool) -> TurnControl:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dragoman.server.data.chats import Variants
 
 
-class Question:
+class QuestionBubble:
     """One question. It can be edited once its place in the chat is known: `branch` then asks it anew.
 
     `versions` gives the branches of the chat at a place, and `go` shows one of them, or the present one anew.

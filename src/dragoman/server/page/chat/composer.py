@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 
-from nicegui import ui
-from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from dragoman.core.control import RetrieveMode
-from dragoman.server.page.elements import Phrases, el, on_detail
-from dragoman.server.page.turn_controls import TurnControls
+from dragoman.server.page.chat.turn_controls import TurnControls
+from dragoman.server.page.elements import Phrases, el, on_detail, plain_icon_button
 
 COMMANDS = ("new", "private", "search", "nosearch", "why", "memory", "documents", "export", "help")
 """Slash commands; `help` opens the sheet of shortcuts in the browser."""
@@ -57,8 +55,7 @@ class Composer:
             el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
             with el("div", classes="field"):
                 self._controls.build_menu()
-                with _plain_button(words["chat.attach"], "attach"):
-                    ui.icon("attach_file").props("aria-hidden=true")
+                plain_icon_button("attach_file", words["chat.attach"], "attach")  # `page.js` listens
                 area = el(
                     "textarea", "", "write", rows="1", placeholder=words["chat.hint"], aria_label=words["chat.field"]
                 )
@@ -66,8 +63,7 @@ class Composer:
                 on_detail(area, "halt", self._halted)
                 on_detail(area, "command", self._commanded)
                 for icon, label, kind in (("stop", "chat.stop", "halt"), ("arrow_upward", "chat.send", "send")):
-                    with _plain_button(words[label], kind):
-                        ui.icon(icon).props("aria-hidden=true")
+                    plain_icon_button(icon, words[label], kind)
             el("div", words["chat.keys"], "hint muted")
 
     async def _asked(self, event: GenericEventArguments) -> None:
@@ -85,15 +81,10 @@ class Composer:
         arguments = ", ".join(json.dumps(value) for value in (chat, busy, last))
         self._box.client.run_javascript(f"dragoman.state({arguments})")
 
-    def restore(self, last: str) -> None:
-        """Put a message that never arrived back into the field."""
-        self._box.client.run_javascript(f"dragoman.restore({json.dumps(last)})")
+    def queue(self, text: str) -> None:
+        """Let a message wait in the browser until the chat is answered."""
+        self._box.client.run_javascript(f"dragoman.later({json.dumps(text)})")
 
     def focus(self) -> None:
         """Focus the field, except on touch screens, where the keyboard would cover half of the page."""
         self._box.client.run_javascript(_FOCUS)
-
-
-def _plain_button(label: str, kind: str) -> TextElement:
-    """A button that `page.js` listens to."""
-    return el("button", "", f"btn icon {kind}", type="button", aria_label=label, title=label)

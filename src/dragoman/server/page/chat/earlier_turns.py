@@ -21,6 +21,7 @@ class EarlierTurns:
         """`draw` shows turns, the first of which has the given place, inside an element."""
         self._words = words
         self._draw = draw
+        self._start = 0
 
     def begin(self, turns: Sequence[PageTurn], log: ui.element) -> int:
         """Take the turns of a chat; returns the place of the first one to show now."""
@@ -30,6 +31,15 @@ class EarlierTurns:
             with log:
                 self._button: TextElement = button(self._words["chat.earlier"], self._show, "btn outline earlier")
         return self._start
+
+    def fold(self, turns: Sequence[PageTurn], start: int) -> None:
+        """Take over the turns before `start`, which were shown until now."""
+        had_button = bool(self._start)
+        self._turns, self._start = turns, start
+        if not had_button:
+            with self._log:
+                self._button = button(self._words["chat.earlier"], self._show, "btn outline earlier")
+            self._button.move(self._log, 0)
 
     def _before(self, end: int, count: int) -> int:
         """A place some turns before `end` at which the user speaks, so that no reply stands without its question."""

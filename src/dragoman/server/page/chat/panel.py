@@ -6,35 +6,33 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from time import perf_counter
 
 from nicegui import background_tasks, ui
 
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
-from dragoman.core.values import Plan
 from dragoman.server.data import chats, user_data
 from dragoman.server.http.views import View
-from dragoman.server.page.composer import Composer, parse_search
-from dragoman.server.page.earlier_turns import EarlierTurns
+from dragoman.server.page.chat.composer import Composer, parse_search
+from dragoman.server.page.chat.earlier_turns import FIRST, EarlierTurns
+from dragoman.server.page.chat.live_turns import LiveTurn
+from dragoman.server.page.chat.question import QuestionBubble
+from dragoman.server.page.chat.running_reply import RunningReply
+from dragoman.server.page.chat.turn_controls import TurnControls
+from dragoman.server.page.chat.welcome import WELCOME, missing_chat, welcome
 from dragoman.server.page.elements import (
     Phrases,
     el,
     error_text,
     errors_shown,
     notice,
-    source_label,
 )
-from dragoman.server.page.live_turns import LiveTurn
-from dragoman.server.page.question import Question
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import PageSession, PageTurn, end_private, transcript
-from dragoman.server.page.turn_controls import TurnControls
-from dragoman.server.page.welcome import WELCOME, missing_chat, welcome
 from dragoman.server.turns.turn_runner import CallerTurn
 
-_OFTEN = 0.05
-"""Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
+_MOST_REPLIES = 14
+"""Replies that are on the page at once while a chat goes on; each makes every change of the page slower."""
 _NEW = "new"
 """The name under which the browser keeps the draft of a chat that has no message yet."""
 
@@ -54,15 +52,13 @@ class ChatPanel:
         self._words = words
         self._select = select
         self._selected: ReplyCard | None = None
-        self._live: LiveTurn | None = None
-        self._leave: Callable[[], None] | None = None
+        self._running = RunningReply(words, decided=self._decided, ended=self._ended)
         self._last = ""
         self._asking = ""
         self._cards: list[ReplyCard] = []
         self._length = 0
-        self._drawn = 0.0
         self._variants: dict[int, chats.Variants] = {}
-        self._questions: list[Question] = []
+        self._questions: list[QuestionBubble] = []
         self._earlier = EarlierTurns(words, self._draw_earlier)
         self.controls = TurnControls(
             words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
@@ -85,7 +81,7 @@ class ChatPanel:
 
     @property
     def is_running(self) -> bool:
-        return self._live is not None
+        return self._running.is_on
 
     @property
     def selected(self) -> ReplyCard | None:
@@ -118,7 +114,7 @@ class ChatPanel:
             self._ask(live.question, None)
             self._last = live.question
             last = self._answer(ReplyCard(self.page_session, self._words))
-            self._attach(last, live)
+            self._running.attach(last, live)
         self._choose(last)
         self.composer.show(dialogue, busy=live is not None, last=self._last)
         return True
@@ -154,7 +150,10 @@ class ChatPanel:
     async def send(self, typed: str, *, retrieve: RetrieveMode | None = None) -> None:
         """Send a message and show its reply as it comes; `retrieve` overrides the chat's setting for this message."""
         text, wanted = parse_search(typed)
-        if not text or self._live is not None:
+        if not text:
+            return
+        if self._running.is_on:  # the browser did not know yet
+            self.composer.queue(typed)
             return
         retrieve = retrieve or wanted
         control = self.page_session.control
@@ -164,43 +163,54 @@ class ChatPanel:
         dialogue = self.page_session.dialogue
         question = self._ask(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
-        answer.retry = partial(self._again, typed, question)
+        answer.retry = partial(self._again, typed, question, answer)
         self._last = text
         self._choose(answer)
         self.composer.show(dialogue, busy=True, last=typed)
         if self.addressed is not None:
             self.addressed(None if self.page_session.is_private else dialogue)
+        background_tasks.create(self._fold())
+        ask = CallerTurn(text, self.page_session.agent, dialogue, control=control, model=self.page_session.model)
         try:
-            live = await self.page_session.start(
-                CallerTurn(text, self.page_session.agent, dialogue, control=control, model=self.page_session.model)
-            )
+            await self._running.start(answer, self.page_session.start(ask))
         except DragomanError as error:
-            answer.failed(error_text(error))
-            self.composer.show(dialogue, busy=False, last=typed)
+            if not answer.box.is_deleted:  # another chat may be shown meanwhile
+                answer.failed(error_text(error))
+                self.composer.show(dialogue, busy=False, last=typed)
+
+    async def _fold(self) -> None:
+        """Leave the beginning of a chat that has grown long to a button."""
+        dialogue, surplus = self.page_session.dialogue, len(self._cards) - FIRST // 2
+        if (
+            len(self._cards) <= _MOST_REPLIES
+            or self.page_session.is_private
+            or len(self._questions) != len(self._cards)
+        ):
             return
-        self._attach(answer, live)
+        with suppress(DragomanError):
+            turns = await self.page_session.do(transcript, dialogue)
+            place = self._cards[surplus].place if len(self._cards) > surplus else None
+            if dialogue != self.page_session.dialogue or place is None or place > len(turns):
+                return
+            for question, card in zip(self._questions[:surplus], self._cards[:surplus], strict=True):
+                question.delete()
+                card.box.delete()
+            del self._questions[:surplus], self._cards[:surplus]
+            self._earlier.fold(turns, place - 1)
 
     def stop(self) -> None:
         """Stop the running turn at once."""
-        if self._live is not None:
-            self._live.stop()
-        else:
+        if not self._running.stop():
             self.composer.show(
                 self.page_session.dialogue if self._length else self._draft_name, busy=False, last=self._last
             )
 
     def leave(self) -> None:
         """Watch the running turn no longer; it goes on for a while, so that a reload finds it."""
-        if self._leave is not None:
-            self._leave()
-        self._leave = self._live = None
+        self._running.leave()
 
     def focus(self) -> None:
         self.composer.focus()
-
-    def restore(self) -> None:
-        """After a reload: give back a message that never arrived."""
-        self.composer.restore(self._last)
 
     async def close(self) -> None:
         """End the page's part in a chat: a private one is dropped from memory."""
@@ -282,6 +292,7 @@ class ChatPanel:
         self._cards.clear()
         self._choose(None)
         self._log.clear()
+        self._earlier.begin((), self._log)
         self._last, self._length = "", 0
         self._questions.clear()
 
@@ -295,23 +306,8 @@ class ChatPanel:
 
     # A running turn
 
-    def _attach(self, answer: ReplyCard, live: LiveTurn) -> None:
-        self._live = live
-        self._leave = live.watch(partial(self._progress, answer, live))
-        self._progress(answer, live)
-
-    def _progress(self, answer: ReplyCard, live: LiveTurn) -> None:
-        """Show what a turn has come to."""
-        if answer.box.is_deleted or self._live is not live:
-            return
-        noted = len(answer.notes) != len(live.notes)
-        answer.notes, answer.text = list(live.notes), live.text
-        if live.state == "running":
-            self._draw(answer)
-            if noted and self._selected is answer:
-                self._select(answer)
-            return
-        self.leave()
+    def _ended(self, answer: ReplyCard, live: LiveTurn) -> None:
+        """Finish a reply when its turn is over."""
         match live.state:
             case "done" if live.done is not None:
                 done = live.done
@@ -327,28 +323,21 @@ class ChatPanel:
                 answer.failed(error_text(live.error))
             case _:
                 answer.stopped()
-        if self._selected is answer:
-            self._select(answer)
+        self._decided(answer)
         self.composer.show(self.page_session.dialogue, busy=False, last=live.question)
         if self.changed is not None:
             background_tasks.create(self._told())
+
+    def _decided(self, answer: ReplyCard) -> None:
+        """Show what was decided so far where the reply is selected."""
+        if self._selected is answer:
+            self._select(answer)
 
     async def _told(self) -> None:
         with self._log.client:
             if self.changed is not None and not self._log.is_deleted:
                 await self._keep_control()
                 await self.changed()
-
-    def _draw(self, answer: ReplyCard) -> None:
-        if answer.text:
-            if perf_counter() - self._drawn > _OFTEN:
-                self._drawn = perf_counter()
-                answer.show_text()
-            return
-        plans = [note.value for note in answer.notes if isinstance(note.value, Plan) and note.value.steps]
-        if plans:
-            names = ", ".join(map(source_label, plans[-1].sources))
-            answer.wait(self._words["chat.looking"].format(sources=names))
 
     def _complete(self, answer: ReplyCard) -> None:
         """Finish a reply; the question before it can now be edited."""
@@ -358,10 +347,10 @@ class ChatPanel:
 
     # Messages
 
-    def _ask(self, text: str, place: int | None) -> Question:
+    def _ask(self, text: str, place: int | None) -> QuestionBubble:
         """Show a question; with its place in the chat it can be edited."""
         self._asking = text
-        question = Question(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
+        question = QuestionBubble(text, self._words, versions=self._versions, go=self._go, branch=self._branch)
         self._questions.append(question)
         with self._into:
             question.build()
@@ -393,14 +382,13 @@ class ChatPanel:
             self._variants = await self.page_session.do(chats.variants, made)
             await self.send(text, retrieve=retrieve)
 
-    async def _again(self, text: str, question: Question) -> None:
+    async def _again(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
-        if self._live is None:
-            answer = self._selected
+        if not self.is_running:
             question.delete()
-            if answer is not None and answer.lost:
+            if self._selected is answer:
                 self._choose(None)
-                answer.box.delete()
+            answer.box.delete()
             await self.send(text)
 
     def _answer(self, answer: ReplyCard) -> ReplyCard:

@@ -1,0 +1,1 @@
+"""The chat on the page: messages, replies as they are written, and the composer."""

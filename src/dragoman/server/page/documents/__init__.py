@@ -1,0 +1,1 @@
+"""The documents on the page: sources, their files and a test search."""
