@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from dragoman.core.cancelling import check_cancelled
-from dragoman.core.values import Context, Erasure, Evidence, Learned, Passage, Plan, ReadTask
+from dragoman.core.values import Context, Draft, Erasure, Evidence, Learned, Passage, Plan, ReadTask
 from dragoman.critic import OverlapCritic
 from dragoman.models.scripted import ScriptedModel
 from dragoman.reader import GroundedReader
+from dragoman.reader.judge_exam import ITEMS, examination_of
+from dragoman.reader.phrases import NEAREST
 from dragoman.text.analyse import analyse
 
 
@@ -228,3 +230,19 @@ def test_a_model_that_takes_too_long_leaves_the_composed_reply_and_is_stopped(bu
         draft = reader.read([task])[0]
         assert draft.method in ("quoted", "said") and "longer than 0.2 seconds" in str(draft.notes["rejected"])
         assert ended.wait(5.0), "nobody waits for it, so it ends"
+
+
+def test_a_model_that_was_examined_answers_in_the_place_of_a_doubt(build, monkeypatch):
+    club = piece("Crime Book Club, Thursday 19:15, adults", title="Every week", id="club")
+    hours = piece("Thursday: 10:00 to 21:00. Friday: 10:00 to 18:00.", title="Hours", id="hours")
+    task = ReadTask(Context.of("How late are you open on the day of the crime book club?"), DOCS, (club, hours))
+    reader, model = build("The Crime Book Club meets on Thursday, and we are open until 21:00.")
+    words = [item.word for item in ITEMS]
+    model.choose = lambda prompts, options: [{option: float(option == word) for option in options} for word in words]
+    doubt = Draft("I don't know for certain.", 0.2, "quoted", ("hours",), notes={**NEAREST, "rule": "Friday"})
+    monkeypatch.setattr(reader, "_safe", lambda task: doubt)
+    assert reader.read([task])[0].notes["rejected"] == "the model answers no doubts", "its examination has only begun"
+    examination_of(model).wait(30.0)
+    answer = reader.read([task])[0]
+    assert answer.method == "drafted" and answer.text.startswith("The Crime Book Club meets on Thursday")
+    assert set(answer.quoted) == {"club", "hours"} and "found" not in answer.notes and "rule" not in answer.notes

@@ -276,10 +276,13 @@ class GroundedReader:
         usage, notes = safe.usage + draft.usage, _with_model_notes(safe, draft)
         if checked.fault:
             return replace(safe, usage=usage, notes={**notes, "rejected": checked.fault})
-        pieces = [piece for piece in task.evidence if piece.id in safe.quoted]
+        quoted = checked.quoted or safe.quoted
+        if checked.quoted:  # the model's own answer in place of the closest sentence
+            notes = {key: note for key, note in notes.items() if key not in (*NEAREST, "rule")}
+        pieces = [piece for piece in task.evidence if piece.id in quoted]
         world = next((piece for piece in pieces if self._about.get(piece.source) == "world"), None)
         source = attribution(world, spoken(task.context.last, self._language)) if world else ""
-        return Draft(checked.text + source, draft.confidence, "drafted", safe.quoted, usage, notes)
+        return Draft(checked.text + source, draft.confidence, "drafted", quoted, usage, notes)
 
     def _talk(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
         """A draft of small talk, which has no evidence to be held to but the dialogue."""
