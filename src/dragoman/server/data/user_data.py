@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Literal
 
 from dragoman.agent.feedback import ratings
-from dragoman.core.errors import InputError
+from dragoman.core.cancelling import WorkCancelled, cancellable
+from dragoman.core.errors import InputError, ServiceError
 from dragoman.core.trace import Reply
 from dragoman.core.values import ASIDE, Erasure, Learned, Passage, Source, Turn
 from dragoman.server.access.quota import full
@@ -19,6 +21,8 @@ from dragoman.server.http.views import View
 from dragoman.server.turns.events import TurnDone, usage_of
 
 _MOST = 200
+_IMPORT_SECONDS = 60.0
+_CONTEXT_CHARACTERS = 20_000
 
 
 def facts(seat: Seat, query: str | None = None) -> list[View]:
@@ -48,8 +52,26 @@ def correct(seat: Seat, id: str, text: str) -> View:
 
 def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: bool = False) -> View:
     """Take the facts of a file into memory, or say what would be taken."""
-    plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
+    if chats:
+        check_chat_room(seat, len(content))
+    until = monotonic() + _IMPORT_SECONDS
+    try:
+        with cancellable(lambda: monotonic() > until):
+            plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
+    except WorkCancelled:
+        raise ServiceError(
+            f"Reading the file takes more than {_IMPORT_SECONDS:g} s.",
+            remedy="Give it in parts; what is remembered already is not taken twice.",
+            code="too-large",
+        ) from None
     return views.imported(plan)
+
+
+def check_chat_room(seat: Seat, more: int) -> None:
+    """Raise an error if so many bytes more of chats exceed the user's quota."""
+    most, count = seat.quota.user_chat_bytes, getattr(seat.assistant.store, "turn_bytes", None)
+    if most is not None and count is not None and count(seat.scope) + more > most:
+        raise full("user", "MB of chats", f"{most / 2**20:,.0f}")
 
 
 def wishes(seat: Seat) -> list[View]:
@@ -183,10 +205,10 @@ def rate(
 
 
 def thumbs(seat: Seat) -> Iterator[str]:
-    """The user's thumbs as lines that `dragoman label thumbs FILE` reads."""
+    """The user's thumbs as lines that `dragoman label thumbs FILE` reads, with the end of what was said before."""
     for rating in ratings(seat.assistant.store, seat.scope):
         row: dict[str, object] = {
-            "context": [{"speaker": turn.speaker, "text": turn.text} for turn in rating.context.turns],
+            "context": [{"speaker": turn.speaker, "text": turn.text} for turn in _end(rating.context.turns)],
             "retrieved": rating.retrieved,
             "dialogue": rating.context.dialogue,
         }
@@ -197,6 +219,15 @@ def thumbs(seat: Seat) -> Iterator[str]:
         if rating.better:
             row["better"] = rating.better
         yield json.dumps(row, ensure_ascii=False)
+
+
+def _end(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The last turns: a dialogue with a thumb on each reply would else be written once for each of them."""
+    size, start = 0, len(turns)
+    while start and (start == len(turns) or size + len(turns[start - 1].text) <= _CONTEXT_CHARACTERS):
+        start -= 1
+        size += len(turns[start].text)
+    return turns[start:]
 
 
 def check_dialogue(name: str) -> None:
