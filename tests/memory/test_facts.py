@@ -157,9 +157,9 @@ def test_an_order_to_the_agent_is_told_from_a_fact():
 def test_a_turn_gives_a_bounded_number_of_facts_in_bounded_time():
     assert len(facts(" ".join(f"I like zz{i}." for i in range(3000)))) == MOST_FACTS
     for hostile in ("my " * 200, "I am " + "very " * 150, "five, " * 120, "I have a " + "a b " * 140, "and " * 150):
-        started = time.perf_counter()
+        started = time.process_time()
         facts(hostile)
-        assert time.perf_counter() - started < 2.0
+        assert time.process_time() - started < 2.0
 
 
 def test_at_least_nine_of_ten_held_facts_are_right_and_eight_of_ten_are_met():

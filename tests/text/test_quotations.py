@@ -51,6 +51,6 @@ def test_spans_are_in_order_apart_and_within_the_text():
 @pytest.mark.parametrize("piece", ["'a ", '"a ', "“", "> a\n", "``` a\n", "'a' ", '\n\n"a', "‘x "])
 def test_a_long_text_is_read_in_linear_time(piece):
     text = piece * (200_000 // len(piece))
-    began = time.perf_counter()
+    began = time.process_time()
     own_words(text)
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0

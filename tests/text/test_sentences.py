@@ -121,6 +121,6 @@ def test_no_letter_or_digit_is_lost(text):
 
 @pytest.mark.parametrize("space", [" ", "\n"])
 def test_a_megabyte_in_one_paragraph_is_cut_in_linear_time(space):
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(sentences(f"The ferry leaves at nine.{space}" * 40_000)) == 40_000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

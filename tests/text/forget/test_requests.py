@@ -129,6 +129,6 @@ def test_everything_is_told_from_one_thing(what, all_of_it):
 def test_long_texts_cost_time_in_proportion_at_most(piece):
     for length in (MOST_CHARACTERS, 32_000):
         text = piece * (length // len(piece))
-        began = time.perf_counter()
+        began = time.process_time()
         forget_request(text)
-        assert time.perf_counter() - began < 0.5
+        assert time.process_time() - began < 0.5
