@@ -240,8 +240,8 @@ class TestStream:
         stream = make().stream(Context.of("hello"))
         for piece in stream:
             if isinstance(piece, str):
-                sleep(0.1)
-        assert piece.trace.of("reader")[0].seconds < 0.1
+                sleep(0.5)
+        assert piece.trace.of("reader")[0].seconds < 0.5
 
     def test_with_refinement_the_text_comes_after_it(self):
         agent = refining()

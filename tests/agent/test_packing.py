@@ -171,6 +171,8 @@ def test_agents_that_talk_to_a_server_by_its_usual_address_are_refused(folder, t
     [
         '[gate]\nkind = "linear"\npart = "~/gate"',
         '[models.language]\nkind = "llamacpp"\nweights = "/etc/passwd"',
+        '[models]\nlanguage = "/etc/passwd"',
+        '[models]\nlanguage = "../../x.gguf"',
         '[models.encoder]\nkind = "onnx"\nmodel = "..\\\\..\\\\x"',
         '[models.encoder]\nkind = "onnx"\nmodel = "C:/x"',
         '[reader]\nfiles = ["documents", "../../secret"]',

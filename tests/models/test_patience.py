@@ -35,14 +35,14 @@ def test_a_slow_call_is_given_up_and_cancelled():
     started, ended = threading.Event(), threading.Event()
     with pytest.raises(LimitError, match=r"longer than 0\.1 seconds"):
         within(0.1, lambda: endless(started, ended))
-    assert ended.wait(5.0)
+    assert ended.wait(60.0)
 
 
 def test_work_that_is_cancelled_cancels_the_call():
     started, ended = threading.Event(), threading.Event()
     with cancellable(started.is_set), pytest.raises(WorkCancelled):
         within(30.0, lambda: endless(started, ended))
-    assert ended.wait(5.0)
+    assert ended.wait(60.0)
 
 
 def test_cancelling_holds_for_blocks_within_each_other():

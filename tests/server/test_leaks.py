@@ -68,11 +68,15 @@ def act(client, verb, words, secret):
     return [client.delete("/v1/memory?everything=true&confirm=true")]
 
 
+def _rows(client, path):
+    response = client.get(f"/v1/{path}")
+    assert response.status_code == 200, response.text
+    return response.json()["data"]
+
+
 def ids(client):
     """The addresses of somebody's own rows, which others may guess."""
-    dialogues = client.get("/v1/dialogues").json()["data"]
-    facts = client.get("/v1/memory").json()["data"]
-    files = client.get("/v1/sources/NOTES/files").json()["data"]
+    dialogues, facts, files = (_rows(client, path) for path in ("dialogues", "memory", "sources/NOTES/files"))
     return {
         *(f"/v1/dialogues/{row['id']}" for row in dialogues),
         *(f"/v1/memory/{row['id']}" for row in facts),

@@ -18,7 +18,8 @@ import pytest
 from dragoman.stores.in_memory import words
 from dragoman.stores.postgres.store import PostgresStore
 
-TABLES = ("passages", "vectors", "places", "turns", "kept", "scopes")
+TABLES = ("passages", "vectors", "places", "turns", "kept", "scopes", "stock")
+"""What one test may leave to the next: also with which server the uploads of a user lie."""
 
 
 class Server:
@@ -44,6 +45,10 @@ class Server:
         with psycopg.connect(self.url(database=database), autocommit=True) as connection:
             cursor = connection.execute(sql)
             return cursor.fetchall() if cursor.description else []
+
+    def empty(self) -> None:
+        """Delete the rows of a store's tables."""
+        self.run(";".join(f"DELETE FROM dragoman.{table}" for table in TABLES))
 
     def restart(self) -> None:
         """Start again after the process is gone."""
@@ -105,11 +110,8 @@ def schema(server, tmp_path_factory):
 def empty(schema):
     """Empties the tables, now and when it is called."""
 
-    def empty():
-        schema.run(";".join(f"DELETE FROM dragoman.{table}" for table in TABLES))
-
-    empty()
-    return empty
+    schema.empty()
+    return schema.empty
 
 
 @pytest.fixture

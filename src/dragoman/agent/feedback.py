@@ -97,8 +97,12 @@ def rate_reply(
 def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
     """The thumbs of a user, with the dialogues they are about; where the user's words are gone, so is the thumb."""
     better = store.dialogue(scope, BETTER)
-    for row in _rows(store, scope):
-        turns_before = store.dialogue(scope, str(row["dialogue"]))[: max(0, int(str(row["turns"])))]
+    name, whole = "", list[Turn]()
+    for row in sorted(_rows(store, scope), key=lambda row: str(row["dialogue"])):  # each dialogue is read once
+        if row["dialogue"] != name:
+            name = str(row["dialogue"])
+            whole = list(store.dialogue(scope, name))
+        turns_before = whole[: max(0, int(str(row["turns"])))]
         if turns_before and turns_before[-1].speaker == "user" and _is_there(turns_before[-1]):
             turns = tuple(turn for turn in turns_before if _is_there(turn))
             context = Context(turns, scope, str(row["dialogue"]))

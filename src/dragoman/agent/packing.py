@@ -168,7 +168,7 @@ def _check_name(name: str) -> None:
 
 def _check_inside(config: Mapping[str, Any], folder: Path) -> None:
     """Refuse an agent whose parts or files lie outside of its folder: they would be missing elsewhere."""
-    for key, value in _values(config):
+    for key, value in _values(_with_model_table(config)):
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and key not in _TEXTS and _leads_out(text):
                 raise ConfigError(
@@ -183,15 +183,13 @@ def _leads_out(text: str) -> bool:
 
 def _check_alone(config: Mapping[str, Any], file: Path) -> None:
     """Refuse an agent that would start a program or send what is said to an address."""
+    config = _with_model_table(config)
     for key, value in _values(config):
         if key in _ADDRESSES and value:
             what = "starts the program" if key == "command" else "talks to"
             shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
             raise _not_alone(file, f"{what} '{shown}'")
-    models = config.get("models")
-    language = models.get("language") if isinstance(models, Mapping) else None
-    tables = [model_table(language)] if isinstance(language, str) else []
-    kinds = [value for key, value in _values({"": tables, **config}) if key == "kind" and isinstance(value, str)]
+    kinds = [value for key, value in _values(config) if key == "kind" and isinstance(value, str)]
     for kind in kinds:
         if _has_address(kind):
             # It has an address of its own: a vendor's, with this user's key, or a server's on this machine.
@@ -215,6 +213,14 @@ def _not_alone(file: Path, what: str) -> ConfigError:
         f"The packed agent '{file.name}' {what}.",
         remedy="If you trust who made it: unzip it into a folder, and give that with --agent.",
     )
+
+
+def _with_model_table(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration with a language model in one line, such as a path to weights, as its table."""
+    models = config.get("models")
+    if not isinstance(models, Mapping) or not isinstance(language := models.get("language"), str):
+        return config
+    return {**config, "models": {**models, "language": model_table(language)}}
 
 
 def _values(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,7 @@ from dragoman.memory.ages import is_age, is_birthday
 from dragoman.memory.dating import dated, grain_of, meta_of
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_of
-from dragoman.memory.reconcile import fact_of, older_than, repeats, replaces, with_known_names
+from dragoman.memory.reconcile import KnownFacts, fact_of, older_than, replaces, with_known_names
 from dragoman.memory.room import DROPPED, least_useful
 from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
 from dragoman.memory.zones import UserZones
@@ -33,6 +33,8 @@ _HISTORY = 10
 """How many rows there may be for each fact that may be kept, those included that newer ones replaced."""
 _BATCH = 200
 """How many facts of an import are written at once."""
+_IMPORTED = 2
+"""How many facts of a file are looked at for each that is kept: comparing them takes longer the more there are."""
 
 
 class FactRows:
@@ -81,7 +83,7 @@ class FactRows:
         if self._source is None:
             return ImportPlan()
         self.refresh(scope)
-        found = gathered(items, self._zones.of(scope))
+        found = gathered(items, self._zones.of(scope), _IMPORTED * self._limit)
         hidden = list(self._store.passages(scope, self._source.name, superseded=True))
         plan = ImportPlan(planned(found, self._known(scope), hidden), *found.counts)
         if dry_run:
@@ -113,13 +115,12 @@ class FactRows:
             return NOTHING_LEARNED
         joined: list[Passage] = []
         added: list[tuple[Fact, Passage]] = []
-        facts = {passage.id: fact_of(passage) for passage in known}
-        live = list(known)
+        live = KnownFacts((fact_of(row), row) for row in known)
         rows = self._next_position(scope, known)
-        people = people_of([*facts.values(), *new])
+        people = people_of([*map(fact_of, known), *new])
         for stated in new:
             fact = with_known_names(stated, people)
-            same = next((passage for passage in live if repeats(fact, facts[passage.id])), None)
+            same = live.repeated(fact)
             if same is not None:
                 joined.append(same)
             elif self._is_full(fact, live, rows):
@@ -127,11 +128,11 @@ class FactRows:
             else:
                 passage = self._passage(scope, fact, rows)
                 added.append((fact, passage))
-                facts[passage.id] = fact
                 if not is_announced(fact):
-                    live = [old for old in live if not replaces(fact, facts[old.id], people)] + [passage]
+                    live.drop(number for number, _ in live.replaced(fact, people))
+                    live.add(fact, passage)
                 rows += 1
-        superseded = self._put(scope, added, people, facts)
+        superseded = self._put(scope, added, people)
         new_ids = [passage.id for _, passage in added]
         return Learned(
             tuple(passage for _, passage in added),
@@ -159,28 +160,23 @@ class FactRows:
         return tuple(gone)
 
     def _put(
-        self,
-        scope: Scope,
-        added: Sequence[tuple[Fact, Passage]],
-        people: Mapping[str, str],
-        facts: Mapping[str, Fact],
+        self, scope: Scope, added: Sequence[tuple[Fact, Passage]], people: Mapping[str, str]
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark those that they replace; what was replaced. `facts` are those read already."""
+        """Write new facts, and mark those that they replace; what was replaced."""
         assert self._source is not None
         if not added:
             return ()
         passages = [passage for _, passage in added]
         self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
-        live = list(self._store.passages(scope, self._source.name))
+        live = [(fact_of(row), row) for row in self._store.passages(scope, self._source.name)]
         superseded: dict[str, Passage] = {}
         for fact, passage in added:
             if is_announced(fact):  # the older fact holds until then
                 self._store.supersede(scope, passage.id, PENDING, meta={PENDING: "yes"})
                 continue
-            for old in older_than(passage.id, live):
-                had = facts.get(old.id) or fact_of(old)
-                if old.id not in superseded and replaces(fact, had, people):
+            for old_fact, old in older_than(passage.id, live):
+                if old.id not in superseded and replaces(fact, old_fact, people):
                     meta = ended(old, fact.valid_from or stamp(), fact.said_at or stamp())
                     self._store.supersede(scope, old.id, passage.id, meta=meta)
                     superseded[old.id] = old
@@ -188,11 +184,11 @@ class FactRows:
             self._upkeep(scope).plan(scope)
         return tuple(superseded.values())
 
-    def _is_full(self, fact: Fact, known: Sequence[Passage], rows: int) -> bool:
+    def _is_full(self, fact: Fact, known: KnownFacts[Passage], rows: int) -> bool:
         """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
         if self.most_facts is None or len(known) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
-        return rows >= _HISTORY * self.most_facts or not any(replaces(fact, fact_of(old)) for old in known)
+        return rows >= _HISTORY * self.most_facts or not known.replaced(fact)
 
     def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None

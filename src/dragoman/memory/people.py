@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dragoman.core.values import Fact, Turn
 from dragoman.memory.patterns import words
@@ -56,7 +56,7 @@ def people_in(turns: Sequence[Turn]) -> dict[str, str]:
     return people
 
 
-def is_same(fact: Fact, old: Fact, people: dict[str, str]) -> bool:
+def is_same(fact: Fact, old: Fact, people: Mapping[str, str]) -> bool:
     """Whether two facts have the same subject: by name, or by a role that only one person has."""
     one, other = fact.subject.casefold(), old.subject.casefold()
     if one == other:

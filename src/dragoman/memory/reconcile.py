@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
+from typing import Generic, TypeAlias, TypeVar
 
 from dragoman.core.values import Fact, Passage
 from dragoman.memory.dating import times_of
@@ -12,6 +14,9 @@ from dragoman.memory.people import is_same, people_of
 from dragoman.memory.roles import canonical
 from dragoman.text import lazy_re as re
 
+T = TypeVar("T")
+_Group: TypeAlias = tuple[str, bool, bool]
+_MARKS = ((False, False), (False, True), (True, False), (True, True))
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "diet": "avoids"}
 _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "meat", "everything", "fish"))
 """Diets of which one holds at a time; somebody may be vegan and gluten-free."""
@@ -46,16 +51,67 @@ def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> 
     relation, had = fact.relation.rstrip("!"), old.relation
     if had.rstrip("!") != relation and had != _OPPOSITE.get(relation):  # most pairs, told apart without any comparison
         return False
-    if not is_same(fact, old, dict(people) if people is not None else people_of((old, fact))):
+    # An import compares thousands of facts with one another: what costs more comes last, and only where it decides.
+    if fact.subject != old.subject and not is_same(fact, old, people_of((old, fact)) if people is None else people):
         return False
-    same_value = _overlaps(fact.value, old.value)
-    if had in (_OPPOSITE.get(relation), f"{relation}!") and same_value:
+    if had in (_OPPOSITE.get(relation), f"{relation}!") and _overlaps(fact.value, old.value):
         return True
     if relation == had.rstrip("!") and bool(_NO.match(fact.value)) != bool(_NO.match(old.value)):
         return _bare(fact.value) == _bare(old.value)  # "I have no car", "I have a car"
     if holds_many(fact) and not (relation == had == "diet" and _kind(fact.value) and _kind(old.value)):
-        return ends(fact) and had == relation and same_value
+        return ends(fact) and had == relation and _overlaps(fact.value, old.value)
     return bool(relation) and had.rstrip("!") == relation
+
+
+class KnownFacts(Generic[T]):
+    """Facts with a row each, oldest first: finds what a new fact repeats or replaces without comparing it with all."""
+
+    def __init__(self, known: Iterable[tuple[Fact, T]] = ()) -> None:
+        self._numbers = count()
+        self._by_value: dict[tuple[str, str], dict[int, T]] = {}
+        self._groups: dict[_Group, dict[int, tuple[Fact, T]]] = {}
+        for fact, row in known:
+            self.add(fact, row)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups.values()))
+
+    def add(self, fact: Fact, row: T) -> None:
+        """Add a fact as the newest."""
+        number = next(self._numbers)
+        self._by_value.setdefault(_value_key(fact), {})[number] = row
+        self._groups.setdefault(_group(fact), {})[number] = (fact, row)
+
+    def repeated(self, fact: Fact) -> T | None:
+        """The oldest row that says the same as a fact."""
+        rows = self._by_value.get((fact.slot, _plain(fact.value)), {})
+        return next(iter(rows.values()), None)
+
+    def replaced(self, fact: Fact, people: Mapping[str, str] | None = None) -> list[tuple[int, T]]:
+        """The rows that a fact makes untrue, oldest first, with the numbers by which `drop` knows them."""
+        relation, _, negated = _group(fact)
+        groups = {(name, *marks) for name in (relation, _OPPOSITE.get(relation, relation)) for marks in _MARKS}
+        if holds_many(fact) and not ends(fact) and relation != "diet":
+            groups.discard((relation, False, negated))  # one may like tea and like coffee
+        rows = sorted((number, *row) for group in groups for number, row in self._groups.get(group, {}).items())
+        return [(number, row) for number, old, row in rows if replaces(fact, old, people)]
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Drop the rows of these numbers."""
+        for number in numbers:
+            group = next(rows for rows in self._groups.values() if number in rows)
+            old, _ = group.pop(number)
+            del self._by_value[_value_key(old)][number]
+
+
+def _group(fact: Fact) -> _Group:
+    """What facts have in common that may replace one another: the relation, whether it ends, whether it is denied."""
+    relation = fact.relation
+    return relation.rstrip("!"), relation.endswith("!"), bool(_NO.match(fact.value))
+
+
+def _value_key(fact: Fact) -> tuple[str, str]:
+    return fact.slot, _plain(fact.value or fact.text)
 
 
 def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
@@ -69,9 +125,9 @@ def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
     return replace(fact, slot=slot, subject=named[0])
 
 
-def older_than(id: str, live: Sequence[Passage]) -> Sequence[Passage]:
+def older_than(id: str, live: Sequence[tuple[Fact, Passage]]) -> Sequence[tuple[Fact, Passage]]:
     """The live rows before one: two processes that learn at once must not replace each other's facts."""
-    for i, passage in enumerate(live):
+    for i, (_, passage) in enumerate(live):
         if passage.id == id:
             return live[:i]
     return ()  # a newer one has replaced it already

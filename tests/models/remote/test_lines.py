@@ -58,7 +58,7 @@ def asked(url, **options):
 
 def drip(connection):
     connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-    for _ in range(100):
+    for _ in range(300):
         connection.sendall(b"a")
         time.sleep(0.1)
 
@@ -81,7 +81,7 @@ def drip(connection):
 def test_a_proxy_that_fails_ends_the_call_in_words_and_in_time(listening, monkeypatch, scheme, answer):
     monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://{listening(answer)}")
     error, seconds = asked(f"{scheme}://models.invalid/v1")
-    assert error.remedy and seconds < 10.0
+    assert error.remedy and seconds < 18.0
 
 
 def test_a_proxy_that_is_not_there_is_told(listening, monkeypatch):
@@ -95,12 +95,12 @@ def test_a_proxy_that_is_not_there_is_told(listening, monkeypatch):
 def test_plain_http_behind_an_https_address_is_told(listening):
     place = listening(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"))
     error, seconds = asked(f"https://{place}/v1")
-    assert error.remedy and seconds < 10.0
+    assert error.remedy and seconds < 18.0
 
 
 def test_a_handshake_that_never_ends_is_given_up_at_the_deadline(listening):
     error, seconds = asked(f"https://{listening(lambda connection: time.sleep(20))}/v1")
-    assert "did not answer" in str(error) and seconds < 10.0
+    assert "did not answer" in str(error) and seconds < 18.0
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")

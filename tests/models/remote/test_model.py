@@ -412,7 +412,7 @@ def test_what_one_thread_learns_is_not_forgotten_by_another():
     def reply(body):
         if body["messages"][-1]["content"] == "slow":
             started.set()
-            learned.wait(5)
+            learned.wait(60)
         elif "logprobs" in body:
             return httpx.Response(400, json={"error": {"message": "logprobs is not supported"}})
         return answer("Hi")
@@ -421,11 +421,11 @@ def test_what_one_thread_learns_is_not_forgotten_by_another():
     assert model.knowledge.profile.logprobs
     slow = threading.Thread(target=lambda: model.generate([Prompt.user("slow")], max_tokens=5))
     slow.start()
-    started.wait(5)
+    started.wait(60)
     model.generate([Prompt.user("quick")], max_tokens=5)
     assert not model.knowledge.profile.logprobs
     learned.set()
-    slow.join(5)
+    slow.join(60)
     assert not model.knowledge.profile.logprobs
 
 

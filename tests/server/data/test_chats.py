@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from dragoman.core.control import TurnControl
-from dragoman.core.errors import AbsentError
+from dragoman.core.errors import AbsentError, ServiceError
+from dragoman.core.values import Turn
 from dragoman.server.access.caller import LOCAL
-from dragoman.server.data import chats
+from dragoman.server.access.quota import Quota
+from dragoman.server.data import chats, user_data
 
 TICKET = "What does a day ticket cost?"
 
@@ -136,3 +139,44 @@ def test_a_chat_remembers_its_control_without_what_is_gone(seat):
     assert chats.control_of(seat, "b") == (TurnControl(), "")
     chats.keep_control(seat, "a", TurnControl())
     assert chats.settings(seat) == {}
+
+
+@pytest.mark.trust
+def test_metadata_of_chats_is_bounded_and_the_latest_is_kept(seat, monkeypatch):
+    name = talk(seat, TICKET)
+    for number in range(5):
+        chats.keep_metadata(seat, name, user="", metadata={f"{number}-{i}": "v" for i in range(16)})
+    assert list(chats.settings(seat)[name].metadata) == [f"4-{i}" for i in range(16)]
+    monkeypatch.setattr(chats, "_MOST_SETTINGS", 4000)
+    others = [f"d{number}" for number in range(10)]
+    for other in others:
+        chats.keep_metadata(seat, other, user="u", metadata={"note": "x" * 1000})
+    kept = chats.settings(seat)
+    assert len(seat.assistant.store.kept(seat.scope, chats.KEY)) <= 4000
+    assert [bool(kept[other].metadata) for other in others] == [False] * 7 + [True] * 3
+
+
+@pytest.mark.trust
+def test_a_branch_counts_like_other_chats(make_house):
+    seat = make_house(quota=Quota(user_chat_bytes=200_000)).hosted("robin").seat(LOCAL)
+    name = chats.new_chat()
+    seat.assistant.store.append(seat.scope, name, [Turn("user", "x" * 60_000), Turn("agent", "y"), Turn("user", "z")])
+    made = chats.branch(seat, name, 2)
+    chats.branch(seat, made, 0)  # nothing of it is copied
+    chats.branch(seat, name, 2)
+    with pytest.raises(ServiceError, match="MB of chats"):
+        chats.branch(seat, name, 2)
+
+
+@pytest.mark.trust
+def test_thumbs_on_every_reply_of_a_long_chat_write_it_once_not_as_often(seat):
+    name = chats.new_chat()
+    talk(seat, "Hello", name="other")
+    trace = seat.assistant.store.trace(seat.scope, "other")
+    for number in range(60):
+        turns = [Turn("user", f"{number} " + "x" * 5000), Turn("agent", "Yes.")]
+        seat.assistant.store.append(seat.scope, name, turns, trace)
+        user_data.rate(seat, name, "up", turn=2 * number + 1)
+    lines = [json.loads(line) for line in user_data.thumbs(seat)]
+    assert len(lines) == 60 and all(line["context"][-1]["text"].startswith(f"{n} ") for n, line in enumerate(lines))
+    assert sum(len(turn["text"]) for line in lines for turn in line["context"]) < 60 * 25_000

@@ -39,7 +39,7 @@ def test_a_streamed_text_is_cut_as_a_whole_one(pieces, tokens, stop):
 def test_a_history_of_a_megabyte_is_counted_by_its_beginning():
     """It is counted on the event loop: letter by letter it took a third of a second."""
     messages = ["I like tea. " * 2500] * 35
-    began = time.perf_counter()
+    began = time.process_time()
     tokens = count_tokens(messages)
-    assert time.perf_counter() - began < 0.25
+    assert time.process_time() - began < 0.25
     assert tokens == pytest.approx(35 * 2500 * 4, rel=0.01)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,3 +76,17 @@ def test_spans_are_in_order_and_apart_and_cut_to_the_whole_passage(passage, repl
 
 def test_a_passage_without_spans_is_one_piece():
     assert cut("all of it", ()) == (QuoteSpan("all of it", False),)
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    ("one", "other"), [("a b ", "a c "), ("a a b ", "a a c "), ("a\n", "a "), ("a b c ", "c b a ")]
+)
+def test_texts_that_repeat_themselves_are_compared_in_little_time(one, other):
+    before, after = one * 800, other * 800
+    began = time.process_time()
+    pieces = difference(before, after)
+    quoted_spans(before, after)
+    assert time.process_time() - began < 3.0  # minutes, where every word is compared with every other
+    assert "".join(piece.text for piece in pieces if piece.kind != "new") == before
+    assert "".join(piece.text for piece in pieces if piece.kind != "gone") == after

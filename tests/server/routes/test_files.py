@@ -9,7 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from dragoman.server.data import file_objects
+from dragoman.server.data import file_objects, uploads
 
 _USERS = itertools.count()
 PIER = b"# Piers\n\nPier nine is closed in winter.\n"
@@ -182,3 +182,15 @@ def test_an_id_opens_nothing_of_another_user(keyed):
 def test_an_id_leads_nowhere_else(api, name):
     with pytest.raises((openai.NotFoundError, openai.BadRequestError)):
         api.files.content(file_objects.file_id("robin", "NOTES", name))
+
+
+@pytest.mark.trust
+def test_one_file_is_looked_up_without_the_others(api, monkeypatch):
+    """Somebody may have ten thousand: looking through all of them at each upload takes hours in all."""
+    monkeypatch.setattr(uploads, "files", lambda *_: pytest.fail("all files were listed"))
+    file = api.files.create(file=named(), purpose="assistants")
+    assert api.files.retrieve(file.id).filename == "piers.md"
+    api.files.delete(file.id)
+    for name in ("piers.md", "../piers.md", "a\x00.md", "other.md"):
+        with pytest.raises(openai.NotFoundError):
+            api.files.retrieve(file_objects.file_id("robin", "NOTES", name))

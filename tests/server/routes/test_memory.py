@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
+
+import pytest
+
+from dragoman.server.access.quota import Quota
+from dragoman.server.data import user_data
 
 
 def told(client, text):
@@ -96,3 +102,66 @@ def test_a_turn_is_limited_to_a_period(client):
     (done,) = [json.loads(line[6:]) for line in response.text.splitlines() if '"trace"' in line]
     assert done["plan"]["since"] == "2999-01-01" and done["sources"] == []
     assert client.post("/v1/turns", json={"text": "Hello", "until": "soon"}).status_code == 400
+
+
+ODD = {
+    "half a character": '[{"memory": "I like \\ud800 tea."}]',
+    "a number without end": f'[{{"text": "I like tea.", "create_time": {"9" * 5000}}}]',
+    "a number beyond floats": f'[{{"text": "I like tea.", "create_time": {"9" * 400}}}]',
+    "lists in lists": '{"results":[' * 400 + '{"text":"I like tea."}' + "]}" * 400,
+    "a name that is no name": json.dumps(
+        [{"id": "a\n\0b", "mapping": {"1": {"message": {"author": {"role": "user"}, "content": {
+            "content_type": "text", "parts": ["I like tea. \ud83d"]}}}}}]
+    ),
+    "rows of anything": json.dumps(
+        {"format": "dragoman-memory.v1", "facts": [{"text": "I like tea.", "slot": ["x"], "value": {"a": 1}},
+         {"text": "x" * 100_000}, {"text": "I like \ud800.", "slot": "likes", "value": "\0"}, 5]}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("content", ODD.values(), ids=ODD)
+def test_whatever_a_file_spells_is_taken_or_refused_in_words(client, content):
+    response = client.post("/v1/memory/import", json={"content": content, "chats": True})
+    assert response.status_code in (200, 400), response.text
+    for row in client.get("/v1/dialogues").json()["data"]:
+        assert client.delete(f"/v1/dialogues/{row['id']}").status_code == 200
+    assert all(len(fact["text"]) < 5000 for fact in client.get("/v1/memory").json()["data"])
+
+
+@pytest.mark.trust
+def test_a_file_of_very_many_facts_is_taken_in_time_that_grows_with_its_lines(make_house, serve):
+    client = serve(make_house()).client()
+
+    def seconds(kind, count):
+        began = time.process_time()  # the server runs in this process
+        content = "\n".join(f"- I like {kind}{i}q." for i in range(count))
+        response = client.post("/v1/memory/import", json={"content": content, "dry_run": True})
+        assert response.status_code == 200 and len(response.json()["facts"]) == min(count, 2000), response.text
+        return time.process_time() - began
+
+    seconds("warm", 20)
+    few, many = seconds("some", 500), seconds("much", 4000)
+    assert many < 24 * few + 1.0, (few, many)  # every pair compared would be 64 times as much, at ten times the price
+
+
+@pytest.mark.trust
+def test_a_file_that_takes_too_long_is_given_up_in_words(client, monkeypatch):
+    monkeypatch.setattr(user_data, "_IMPORT_SECONDS", 0.0)
+    response = client.post("/v1/memory/import", json={"content": "- I like tea.\n- I like rum."})
+    assert (response.status_code, response.json()["code"]) == (413, "too-large")
+    assert client.get("/v1/memory").json()["data"] == []
+
+
+@pytest.mark.trust
+def test_imported_chats_count_like_others(make_house, serve):
+    client = serve(make_house(quota=Quota(user_chat_bytes=100_000))).client()
+
+    def import_chat(number):
+        content = {"content_type": "text", "parts": ["word " * 6000]}
+        chat = [{"id": f"c{number}", "mapping": {"1": {"message": {"author": {"role": "user"}, "content": content}}}}]
+        return client.post("/v1/memory/import", json={"content": json.dumps(chat), "chats": True})
+
+    statuses = [import_chat(number).status_code for number in range(6)]
+    assert statuses[:2] == [200, 200] and statuses[-1] == 409 and import_chat(9).json()["code"] == "quota"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import httpx2
 import openai
 import pytest
@@ -9,6 +11,7 @@ from pydantic import BaseModel
 
 from dragoman.core.errors import AbsentError
 from dragoman.server.http.openai_responses import parse_response_id, response_id
+from dragoman.server.turns.pending_responses import PendingResponse, PendingResponses
 
 TICKET = "What does a day ticket cost?"
 
@@ -170,3 +173,28 @@ def test_the_old_completions_name_the_others(api):
 def test_an_unknown_vector_store_is_not_found(api):
     with pytest.raises(openai.NotFoundError):
         api.responses.create(model="robin", input=TICKET, tools=[{"type": "file_search", "vector_store_ids": ["vs_x"]}])
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "spelled", [b"5", b"null", b"{}", b'["d"]', b'["d", 1, 2' + b"[" * 600, b'[["d"], 1]', b"\xff"]
+)
+def test_an_id_that_is_none_is_unknown(spelled):
+    name = base64.urlsafe_b64encode(spelled).decode().rstrip("=")
+    with pytest.raises(AbsentError):
+        parse_response_id(f"resp_{name}")
+
+
+@pytest.mark.trust
+def test_responses_that_wait_for_tools_are_bounded_by_owner():
+    responses = PendingResponses()
+    ana, ben = ("robin", "local", "ana"), ("robin", "local", "ben")
+    responses.put(ben, "first", PendingResponse(({"content": "Hello"},)))
+    for number in range(300):
+        responses.put(ana, f"r{number}", PendingResponse(({"content": f"{number}" + "x" * 10**6},)))
+    assert responses.get(ben, "first") is not None, "another owner's stays"
+    held = [number for number in range(300) if responses.get(ana, f"r{number}") is not None]
+    assert held == list(range(300 - len(held), 300)) and 10 <= len(held) <= 16
+    for number in range(300):
+        responses.put(ana, f"s{number}", PendingResponse(({"content": "short"},)))
+    assert sum(responses.get(ana, f"s{number}") is not None for number in range(300)) == 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_a_turn_comes_as_events_in_the_order_of_the_loop(client, server):
     response = client.post("/v1/turns", json={"text": "What does a day ticket cost?", "dialogue": "d"})
@@ -15,3 +17,12 @@ def test_a_turn_comes_as_events_in_the_order_of_the_loop(client, server):
     assert "6 francs" in text and done["text"] == text
     assert done["sources"][0]["source"] == "DOCUMENTS" and done["dialogue"] == "d" and done["turn"] == 1
     assert done["trace"][0]["role"] == "gate"
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("path", ["/v1/turns", "/v1/chat/completions", "/v1/responses", "/api/chat", "/v1/embeddings"])
+def test_a_number_of_thousands_of_digits_is_refused_in_words(client, path):
+    """Python reads none of more than 4,300."""
+    body = f'{{"model": "robin", "text": "Hello", "input": "Hello", "seed": {"9" * 5000}}}'
+    response = client.post(path, content=body, headers={"content-type": "application/json"})
+    assert response.status_code in (400, 422), response.text

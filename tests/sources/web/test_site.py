@@ -278,7 +278,7 @@ def test_headers_that_drip_are_given_up_at_the_deadline(site, tmp_path):
 
     def drip(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
-        for _ in range(100):
+        for _ in range(300):
             handler.wfile.write(b"a")
             handler.wfile.flush()
             time.sleep(0.1)
@@ -287,7 +287,7 @@ def test_headers_that_drip_are_given_up_at_the_deadline(site, tmp_path):
     began = time.perf_counter()
     found = fetch(site, tmp_path, "/drip", limits=replace(HERE, seconds=1.0))
     assert "takes more than 1 s" in reasons(found)[0]
-    assert time.perf_counter() - began < 5.0
+    assert time.perf_counter() - began < 20.0
 
 
 @pytest.mark.trust

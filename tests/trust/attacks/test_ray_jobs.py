@@ -25,7 +25,7 @@ with ray_workers("local") as workers:
     address, token = ray.get_runtime_context().gcs_address, os.environ["RAY_AUTH_TOKEN"]
     print(json.dumps({"address": address, "token": token}), flush=True)
     sys.stdin.readline()
-    print("alive" if ray.get(ray.remote(lambda: 6 * 7).remote(), timeout=60) == 42 else "dead", flush=True)
+    print("alive" if ray.get(ray.remote(lambda: 6 * 7).remote(), timeout=300) == 42 else "dead", flush=True)
 """
 STRANGER = """
 import sys
@@ -34,7 +34,7 @@ ray.init(address=sys.argv[1], log_to_driver=False)
 path = sys.argv[2]  # read here: a worker has a command line of its own
 def planted():
     open(path, "w").write("was here")
-ray.get(ray.remote(num_cpus=0)(planted).remote(), timeout=30)
+ray.get(ray.remote(num_cpus=0)(planted).remote(), timeout=300)
 print("in", flush=True)
 """
 UNNAMED = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS")
@@ -51,7 +51,7 @@ def cluster():
             yield process, json.loads(process.stdout.readline())
         finally:
             process.stdin.close()
-            process.wait(60)
+            process.wait(300)
 
 
 def visit(address, home, planted, **variables):
@@ -59,7 +59,7 @@ def visit(address, home, planted, **variables):
     environment = {name: value for name, value in os.environ.items() if name not in UNNAMED}
     environment |= {"HOME": str(home), **variables}
     command = [sys.executable, "-c", STRANGER, address, str(planted)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900, check=False)
 
 
 def test_a_job_without_the_token_runs_nothing_on_the_cluster_of_a_command(cluster, tmp_path):

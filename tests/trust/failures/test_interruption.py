@@ -64,7 +64,7 @@ def test_ctrl_c_while_files_are_read_is_clean_and_the_next_run_does_the_rest(fol
         process = started("ingest", str(library), "--agent", str(folder))
         time.sleep(chance.uniform(0.2, 1.2))
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         if process.returncode == -signal.SIGINT and not errors:
             continue  # it came before the interpreter was there to meet it
         codes.add(process.returncode)
@@ -72,7 +72,7 @@ def test_ctrl_c_while_files_are_read_is_clean_and_the_next_run_does_the_rest(fol
         assert process.returncode == 0 or b"Stopped." in errors
     assert 130 in codes
     done = started("ingest", str(library), "--agent", str(folder))
-    assert done.wait(60) == 0
+    assert done.wait(300) == 0
     done.communicate()
     sound(folder)
     with dragoman.load(folder) as assistant:
@@ -111,7 +111,7 @@ def test_processes_that_write_at_once_all_succeed(folder, library):
         *(started("ask", f"I like Rex{i}.", "--agent", str(folder)) for i in range(3)),
     ]
     for writer in writers:
-        _, errors = writer.communicate(timeout=120)
+        _, errors = writer.communicate(timeout=600)
         assert (writer.returncode, errors) == (0, b"")
     sound(folder)
     with dragoman.load(folder) as assistant:

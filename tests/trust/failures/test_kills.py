@@ -27,7 +27,7 @@ def test_nothing_acknowledged_is_lost_in_200_kills_uploads_included(folder, tmp_
         str(KILLS),
         "7",
     ]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=540, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > KILLS, "each writer acknowledges something before it is killed, as a rule"
 
@@ -42,6 +42,6 @@ def test_forgetting_that_was_killed_and_asked_for_again_leaves_no_byte(folder, t
         str(tmp_path / "log"),
         "15",
     ]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert len((tmp_path / "log").read_text().splitlines()) == 16

@@ -91,7 +91,7 @@ class Replica:
         found = next((match for line in lines if (match := re.search(r"http://127\.0\.0\.1:(\d+)", line))), None)
         assert found, "the server did not start"
         self.port = int(found[1])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not self.is_ready():
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -109,7 +109,7 @@ class Replica:
     def stop(self) -> str:
         """SIGTERM, and what it said until it ended by itself."""
         self.process.send_signal(signal.SIGTERM)
-        _, told = self.process.communicate(timeout=60)
+        _, told = self.process.communicate(timeout=300)
         assert self.process.returncode == 0, told
         return told
 
@@ -235,14 +235,15 @@ def test_a_server_killed_under_load_loses_no_turn_doubles_none_and_holds_nobody_
     whole = TURNS * len(pairs)
     while len(account.seconds) < whole // 3 or not three[1].is_answering():
         time.sleep(0.002)
+    usual = max(account.seconds)
     three[1].kill()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     check(account, store_of(database, tmp_path), pairs)
     assert len(account.seconds) == whole
     assert account.failures["ReadError"] + account.failures["RemoteProtocolError"] > 0, "none was under way: no test"
-    assert account.failures["ConnectError"] > 0 and max(account.seconds) < 15
-    deadline = time.monotonic() + 10
+    assert account.failures["ConnectError"] > 0 and max(account.seconds) < 15 + 5 * usual
+    deadline = time.monotonic() + 300
     while database.run("SELECT count(*) FROM dragoman.line") != [(0,)]:
         dead = Replica(three[0].folder)  # whoever comes next tidies up after the dead
         dead.kill()
@@ -260,7 +261,7 @@ def test_a_lone_server_on_a_file_killed_under_load_loses_no_turn_and_doubles_non
         alone.kill()
         alone.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     check(account, SqliteStore(path=folder / ".dragoman" / "dragoman.db", analyse=words), pairs)
     assert account.failures["ReadError"] + account.failures["RemoteProtocolError"] > 0, "none was under way: no test"
 
@@ -276,7 +277,7 @@ def test_servers_started_anew_one_after_the_other_lose_no_turn_and_break_none_of
         assert len(account.seconds) > so_far + len(pairs), "nobody talked meanwhile: no test"
     enough.set()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     check(account, store_of(database, tmp_path), pairs)
     # A connection that nobody had met when the server closed its door is reset; its turn was not taken in.
     unmet = {"ConnectError", "ReadError", "RemoteProtocolError", "busy", "closing"}
@@ -293,11 +294,11 @@ def test_a_database_that_restarts_under_load_loses_no_turn(database, replicas, t
     family = [parent, *parent.children(recursive=True)]
     for process in family:
         process.kill()
-    psutil.wait_procs(family, timeout=30)
+    psutil.wait_procs(family, timeout=120)
     time.sleep(0.5)
     database.restart()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     check(account, store_of(database, tmp_path), pairs)
     assert account.failures["store"] + account.failures["busy"] > 0
     assert all(replica.is_ready() for replica in two)

@@ -67,7 +67,7 @@ def test_every_write_of_every_writer_is_there_exactly_once(place):
         writer.stdin.write("go\n")
         writer.stdin.flush()
     for writer in writers:
-        _, errors = writer.communicate(timeout=300)
+        _, errors = writer.communicate(timeout=900)
         assert (writer.returncode, errors) == (0, "")
     own = {f"{name}{i}": f"row {i} of {name}" for name in names for i in range(WRITES) if i % 4 != 2}
     shared = {f"all{i}": "whoever comes first" for i in range(WRITES)}

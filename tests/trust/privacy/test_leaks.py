@@ -32,7 +32,9 @@ def town(request, tmp_path_factory):
     state.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "postgres":
-            patch.setenv("TRUST_STORE", request.getfixturevalue("schema").url())
+            schema = request.getfixturevalue("schema")
+            schema.empty()
+            patch.setenv("TRUST_STORE", schema.url())
         with services(folder, state) as make:
             service = make(keys=True)
             keys = {
@@ -71,7 +73,7 @@ def test_what_one_forgets_is_in_no_answer_and_in_no_cache_of_the_server(town):
     ana.post("/v1/sources/MEMORY/search", json={"query": "dog"})
     kept = [text for text in texts_of([town.service, town.app.state]) if secret.casefold() in text.casefold()]
     assert kept, "the walk finds what a cache keeps"
-    ana.delete("/v1/memory?everything=true&confirm=true")
+    assert ana.delete("/v1/memory?everything=true&confirm=true").status_code == 200
     for path in ("/v1/memory", "/v1/memory/export", "/v1/dialogues", "/v1/dialogues/d", "/v1/feedback", "/metrics"):
         assert secret not in ana.get(path).text, path
     told = ana.post("/v1/sources/MEMORY/search", json={"query": "dog"})

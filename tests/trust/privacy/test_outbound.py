@@ -92,7 +92,7 @@ class Traced:
 
     def run(self, *command: str) -> str:
         with self.start(*command) as process:
-            output = process.communicate(timeout=400)[0]
+            output = process.communicate(timeout=1500)[0]
         assert process.returncode == 0, output
         return output
 
@@ -168,7 +168,7 @@ def test_chat_and_serve_stay_on_this_machine(traced):
         _ask_server(port)
         time.sleep(REPORT_SECONDS)
         talking.stdin.close()
-        assert talking.wait(timeout=120) == 0 and "franc" in talking.stdout.read()
+        assert talking.wait(timeout=600) == 0 and "franc" in talking.stdout.read()
     finally:
         for process, watched in ((talking, chat), (serving, serve)):
             _stop(process, watched)
@@ -207,18 +207,18 @@ def _ask_server(port: int) -> None:
     """One turn and the page, so that the models and the page's framework are loaded."""
     import httpx
 
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while True:
         try:
             reply = httpx.post(
-                f"http://127.0.0.1:{port}/v1/turns", json={"text": "How much is a ferry ticket?"}, timeout=120
+                f"http://127.0.0.1:{port}/v1/turns", json={"text": "How much is a ferry ticket?"}, timeout=600
             )
             break
         except httpx.TransportError:
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.3)
     assert reply.status_code == 200 and "franc" in json.dumps(reply.text)
-    assert httpx.get(f"http://127.0.0.1:{port}/", follow_redirects=True, timeout=60).status_code == 200
+    assert httpx.get(f"http://127.0.0.1:{port}/", follow_redirects=True, timeout=300).status_code == 200
 
 
 def _stop(process: subprocess.Popen[str], watched: Traced) -> None:
@@ -227,7 +227,7 @@ def _stop(process: subprocess.Popen[str], watched: Traced) -> None:
         child = watched.log.read_text(encoding="utf-8", errors="replace").split(maxsplit=1)[0]
         os.kill(int(child), signal.SIGTERM)
     try:
-        process.wait(timeout=60)
+        process.wait(timeout=300)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

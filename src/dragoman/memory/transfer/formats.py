@@ -28,6 +28,8 @@ _ITEM = re.compile(r"(?:[-*+•]|\d{1,4}[.)])\s+(?P<text>\S.*)")
 _DATE = re.compile(r"[(\[](?:told |said |saved )?(?:on )?(?P<date>\d{4}-\d\d-\d\d(?:T[\d:]{5,8}Z?)?)[)\]]$")
 _LEADING_DATE = re.compile(r"^[(\[]?(?P<date>\d{4}-\d\d-\d\d)[)\]]?\s*[:-]\s+")
 _LONGEST = 4000
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+"""NUL, and halves of characters, which JSON can spell and no store can keep."""
 _ZIPPED = ("conversations.json", "memories.json")
 _LARGEST_UNPACKED = 1 << 36
 
@@ -159,8 +161,13 @@ def _own(export: Mapping[str, Json]) -> Iterator[Item]:
     for key, kind in (("facts", "row"), ("wishes", "wish")):
         rows = export.get(key)
         for row in rows if isinstance(rows, list) else ():
-            if isinstance(row, dict) and isinstance(text := row.get("text"), str) and text.strip():
-                yield Item("row" if kind == "row" else "wish", text, str(row.get("said_at") or ""), row=row)
+            if not isinstance(row, dict):
+                continue
+            texts: dict[str, Json] = {name: _text_of(value) for name, value in row.items() if isinstance(value, str)}
+            if (text := str(texts.get("text", ""))).strip() and all(
+                len(str(value)) <= _LONGEST for value in texts.values()
+            ):
+                yield Item("row" if kind == "row" else "wish", text, str(texts.get("said_at", "")), row=texts)
 
 
 def _markdown(stream: TextIO) -> Iterator[Item]:
@@ -176,13 +183,18 @@ def _markdown(stream: TextIO) -> Iterator[Item]:
 
 
 def _statement(text: str, said_at: str) -> Iterator[Item]:
-    plain = " ".join(text.split())
+    plain = " ".join(_text_of(text).split())
     if plain and len(plain) <= _LONGEST:
         yield Item("statement", first_person(plain), said_at)
 
 
 def _message(text: str, said_at: str, is_user: bool, dialogue: str) -> Item:
-    return Item("message", text, said_at, "user" if is_user else "agent", dialogue[:120])
+    name = "".join(char if char.isprintable() else "-" for char in dialogue[:120])
+    return Item("message", _text_of(text), said_at, "user" if is_user else "agent", name)
+
+
+def _text_of(value: str) -> str:
+    return _NO_TEXT.sub("\ufffd", value)
 
 
 def _moment(element: Mapping[str, Json]) -> str:
@@ -190,15 +202,15 @@ def _moment(element: Mapping[str, Json]) -> str:
     for key in _TIME_KEYS:
         value = element.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return _from_number(float(value))
+            return _from_number(value)
         if isinstance(value, str) and (found := _stamp(value)):
             return found
     return ""
 
 
 def _from_number(seconds: float) -> str:
-    seconds = seconds / 1000 if seconds > 1e11 else seconds
     try:
+        seconds = seconds / 1000 if seconds > 1e11 else seconds
         return stamp(datetime.fromtimestamp(seconds, UTC))
     except (OverflowError, OSError, ValueError):
         return ""

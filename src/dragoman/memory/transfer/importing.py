@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Literal, TypeAlias
 
+from dragoman.core.cancelling import check_cancelled
 from dragoman.core.clock import moment_of, now
 from dragoman.core.values import Fact, Passage
 from dragoman.memory.dating import dated
 from dragoman.memory.facts import facts, is_instruction, is_lasting
 from dragoman.memory.people import people_of
-from dragoman.memory.reconcile import fact_of, repeats, replaces
+from dragoman.memory.reconcile import KnownFacts, fact_of
 from dragoman.memory.transfer.formats import Item
 from dragoman.text.form import form
 from dragoman.text.wishes import wishing
@@ -85,8 +86,7 @@ class Gathering:
             self.instructions += 1
             self.left_out += 1
             return
-        known = people_of(self.facts[-200:])
-        stated: Sequence[Fact] = facts(item.text, people=lambda: known)
+        stated: Sequence[Fact] = facts(item.text, people=lambda: people_of(self.facts[-200:]))
         if not stated and item.kind == "statement" and _is_statement(item.text):
             stated = (Fact(item.text, "about", item.text, item.text),)
         self.left_out += not stated
@@ -100,32 +100,38 @@ class Gathering:
             self.facts.append(fact)
 
 
-def gathered(items: Iterable[Item], zone: tzinfo) -> Gathering:
-    """The facts of a file's items."""
+def gathered(items: Iterable[Item], zone: tzinfo, most: int) -> Gathering:
+    """The facts of a file's items: the newest, if there are more than `most`."""
     found = Gathering(zone)
     for item in items:
+        check_cancelled()
         found.add(item)
     found.facts.sort(key=lambda fact: fact.said_at)
+    found.left_out += max(0, len(found.facts) - most)
+    del found.facts[:-most]
     return found
 
 
 def planned(found: Gathering, known: Sequence[Passage], past: Sequence[Passage] = ()) -> tuple[ImportedFact, ...]:
     """What becomes of each fact, given those that are remembered and those that were; nothing is written."""
-    live = [fact_of(row) for row in known]
+    live = KnownFacts((fact, fact) for fact in map(fact_of, known))
     earlier = [fact_of(row) for row in past]
+    history = KnownFacts((fact, fact) for fact in earlier)
     gone = {(old.text, old.said_at) for old in earlier}
     plan: list[ImportedFact] = []
     for fact in found.facts:
-        same = next((old for old in live if repeats(fact, old)), None)
-        newer = next((old for old in live if replaces(fact, old) and old.said_at > fact.said_at), None)
-        older = next((old for old in live if replaces(fact, old)), None)
+        check_cancelled()
+        same = live.repeated(fact)
+        others = live.replaced(fact)
+        newer = next((old for _, old in others if old.said_at > fact.said_at), None)
+        older = others[0][1] if others else None
         if (fact.text, fact.said_at) in gone:
             plan.append(ImportedFact(fact, "known", fact.text))
         elif same is not None and not fact.valid_until:
             plan.append(ImportedFact(fact, "known", same.text))
         elif newer is not None:
             next_one = min(
-                (old for old in (*live, *earlier) if replaces(fact, old) and old.said_at > fact.said_at),
+                (old for _, old in (*others, *history.replaced(fact)) if old.said_at > fact.said_at),
                 key=lambda old: old.said_at,
             )
             plan.append(ImportedFact(_ended(fact, next_one), "past", newer.text))
@@ -133,7 +139,8 @@ def planned(found: Gathering, known: Sequence[Passage], past: Sequence[Passage] 
             plan.append(ImportedFact(fact, "past", older.text if older else ""))
         else:
             plan.append(ImportedFact(fact, "replaces" if older else "new", older.text if older else ""))
-            live = [old for old in live if old is not older] + [fact]
+            live.drop(number for number, _ in others[:1])
+            live.add(fact, fact)
     return tuple(plan)
 
 

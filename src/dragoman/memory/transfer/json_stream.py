@@ -53,7 +53,7 @@ class _Elements:
         while True:
             try:
                 value, end = self.decoder.raw_decode(self.buffer, self.place)
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:  # also numbers of more digits than Python reads
                 if len(self.buffer) - self.place > _LARGEST or not self._more():
                     raise InputError(
                         f"Element {self.number} is no JSON, or is larger than {_LARGEST >> 20} million characters.",

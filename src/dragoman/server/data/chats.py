@@ -16,7 +16,7 @@ from dragoman.agent.turns import WITHHELD
 from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, MemoryMode, RetrieveMode, TurnControl
 from dragoman.core.errors import InputError, StoreCorruptError
 from dragoman.core.values import ASIDE, Turn
-from dragoman.server.data.user_data import check_dialogue, dialogue, forget_dialogue
+from dragoman.server.data.user_data import check_chat_room, check_dialogue, dialogue, forget_dialogue
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
@@ -29,6 +29,10 @@ TITLES = f"{ASIDE}titles"
 PRIVATE = "private-"
 """How the names of private chats begin; the browser keeps no drafts of these."""
 LONGEST_TITLE = 120
+MOST_METADATA = 16
+"""Texts of a chat's metadata: as many as one request may send."""
+_MOST_SETTINGS = 4 * 2**20
+"""Characters of the settings of a user's chats; beyond them the metadata of the oldest chats is dropped."""
 _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
 _PAGE_UNIQUE = 6
 _AROUND = 48
@@ -207,8 +211,13 @@ def pin(seat: Seat, name: str, *, pinned: bool) -> None:
 
 
 def keep_metadata(seat: Seat, name: str, *, user: str, metadata: Mapping[str, str]) -> None:
-    """Keep what a calling program said about a chat: its own id of the user, and texts by name."""
-    _change(seat, name, lambda old: replace(old, user=user or old.user, metadata={**old.metadata, **metadata}))
+    """Keep what a calling program said about a chat: its own id of the user, and the latest texts by name."""
+
+    def kept(old: ChatSettings) -> ChatSettings:
+        texts = {**{key: text for key, text in old.metadata.items() if key not in metadata}, **metadata}
+        return replace(old, user=user or old.user, metadata=dict(list(texts.items())[-MOST_METADATA:]))
+
+    _change(seat, name, kept)
 
 
 def keep_control(seat: Seat, name: str, control: TurnControl, *, model: str = "") -> None:
@@ -236,6 +245,7 @@ def branch(seat: Seat, name: str, at: int) -> str:
     traces = assistant.store.traces(seat.scope, name)
     if not 0 <= at < len(turns) or turns[at].speaker != "user":
         raise absent("question")
+    check_chat_room(seat, sum(len(turn.text) for turn in turns[:at]))
     made = new_chat()
     waiting: list[Turn] = []
     for turn, trace in zip(turns[:at], traces[:at], strict=True):
@@ -359,4 +369,12 @@ def _write(seat: Seat, kept: Mapping[str, ChatSettings]) -> None:
         for name, chosen in kept.items()
         if chosen != ChatSettings()
     }
-    seat.assistant.store.keep(seat.scope, KEY, json.dumps(rows, ensure_ascii=False))
+    text = json.dumps(rows, ensure_ascii=False)
+    size = len(text)
+    if size > _MOST_SETTINGS:  # all of it is written at every change
+        for row in rows.values():
+            size -= len(json.dumps(row.pop("metadata", ""), ensure_ascii=False))
+            if size <= _MOST_SETTINGS:
+                break
+        text = json.dumps(rows, ensure_ascii=False)
+    seat.assistant.store.keep(seat.scope, KEY, text)

@@ -75,7 +75,7 @@ def files(seat: Seat) -> list[View]:
 def file(seat: Seat, source: str, name: str) -> View:
     """One uploaded file."""
     declared = _document_source(seat, source, "file")
-    return _file(seat, declared, _row(seat, declared, name))
+    return _file(seat, declared, uploads.file(seat, declared, name))
 
 
 def content(seat: Seat, source: str, name: str) -> BinaryIO:
@@ -115,13 +115,6 @@ def _file(seat: Seat, source: Source, row: View) -> View:
     }
 
 
-def _row(seat: Seat, source: Source, name: str) -> View:
-    file = next((row for row in uploads.files(seat, source) if row["name"] == name), None)
-    if file is None:
-        raise absent("file")
-    return file
-
-
 # Vector stores
 
 
@@ -144,13 +137,13 @@ def store_files(seat: Seat, source: str) -> list[View]:
 def store_file(seat: Seat, source: str, name: str) -> View:
     """One file of a vector store."""
     declared = _document_source(seat, source, "vector store")
-    return _store_file(seat, declared, _row(seat, declared, name))
+    return _store_file(seat, declared, uploads.file(seat, declared, name))
 
 
 def store_content(seat: Seat, source: str, name: str) -> View:
     """The passages of a file, in order."""
     declared = _document_source(seat, source, "vector store")
-    row = _row(seat, declared, name)
+    row = uploads.file(seat, declared, name)
     scope = declared.scope(seat.scope)
     passages = seat.assistant.store.passages(scope, declared.name, origin=f"{FOLDER}/{row['name']}")
     texts = [{"type": "text", "text": passage.text} for passage in sorted(passages, key=lambda one: one.position)]

@@ -122,17 +122,32 @@ def files(seat: Seat, source: Source) -> list[View]:
     """The uploaded files of a source, by name."""
     root = _root(seat, source)
     seat.stock.check_here(root.parent)
-    store, scope = seat.assistant.store, source.scope(seat.scope)
-    return [
-        {
-            "name": path.relative_to(root / FOLDER).as_posix(),
-            "bytes": path.stat().st_size,
-            "modified": int(path.stat().st_mtime),
-            "passages": sum(1 for _ in store.passages(scope, source.name, origin=path.relative_to(root).as_posix())),
-        }
-        for path in sorted((root / FOLDER).rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
-    ]
+    paths = sorted((root / FOLDER).rglob("*"))
+    return [_view(seat, source, path) for path in paths if path.is_file() and not path.name.startswith(".")]
+
+
+def file(seat: Seat, source: Source, name: str) -> View:
+    """One uploaded file of a source, without looking at the others."""
+    root = _root(seat, source)
+    seat.stock.check_here(root.parent)
+    try:
+        path = _place(root, safe_name(name))
+    except ServiceError:
+        raise absent("file") from None
+    if not path.is_file():
+        raise absent("file")
+    return _view(seat, source, path)
+
+
+def _view(seat: Seat, source: Source, path: Path) -> View:
+    root, held = _root(seat, source), path.stat()
+    passages = seat.assistant.store.passages(source.scope(seat.scope), source.name, origin=origin_of(path, root))
+    return {
+        "name": path.relative_to(root / FOLDER).as_posix(),
+        "bytes": held.st_size,
+        "modified": int(held.st_mtime),
+        "passages": sum(1 for _ in passages),
+    }
 
 
 def open_upload(seat: Seat, source: Source, name: str) -> BinaryIO:

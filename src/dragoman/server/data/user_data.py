@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from time import monotonic
 from typing import Literal, NamedTuple
 
 from dragoman.agent.feedback import ratings
+from dragoman.core.cancelling import WorkCancelled, cancellable
 from dragoman.core.clock import zone_of
 from dragoman.core.control import checked_date
-from dragoman.core.errors import InputError
+from dragoman.core.errors import InputError, ServiceError
 from dragoman.core.trace import Reply
 from dragoman.core.values import ASIDE, Erased, Erasure, Learned, Passage, Source, Turn
 from dragoman.server.access.quota import full
@@ -24,6 +27,9 @@ from dragoman.server.turns.events import TurnDone, usage_of
 
 _MOST = 200
 _A_DAY = len("2026-05-03")
+_IMPORT_SECONDS, _FILE_SECONDS = 60.0, 600.0
+"""How long an import may take: of a text in a request, and of a file that is streamed."""
+_CONTEXT_CHARACTERS = 20_000
 
 
 class EverythingErased(NamedTuple):
@@ -69,14 +75,41 @@ def correct(seat: Seat, id: str, text: str) -> View:
 
 
 def import_memory(seat: Seat, content: str, *, chats: bool = False, dry_run: bool = False) -> View:
-    """Take the facts of a file into memory, or say what would be taken."""
-    plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
+    """Take the facts of a text into memory, or say what would be taken."""
+    with _import_bounds(seat, len(content), _IMPORT_SECONDS, chats=chats):
+        plan = seat.assistant.import_memory(text=content, user=seat.user, chats=chats, dry_run=dry_run)
     return views.imported(plan)
 
 
 def import_file(seat: Seat, path: Path, *, chats: bool = False, dry_run: bool = False) -> View:
     """Take the facts of a file on the disk into memory, piece by piece, or say what would be taken."""
-    return views.imported(seat.assistant.import_memory(path, user=seat.user, chats=chats, dry_run=dry_run))
+    with _import_bounds(seat, path.stat().st_size, _FILE_SECONDS, chats=chats):
+        plan = seat.assistant.import_memory(path, user=seat.user, chats=chats, dry_run=dry_run)
+    return views.imported(plan)
+
+
+@contextmanager
+def _import_bounds(seat: Seat, size: int, seconds: float, *, chats: bool) -> Iterator[None]:
+    """Refuse an import whose chats exceed the user's quota, and end one that takes too long."""
+    if chats:
+        check_chat_room(seat, size)
+    until = monotonic() + seconds
+    try:
+        with cancellable(lambda: monotonic() > until):
+            yield
+    except WorkCancelled:
+        raise ServiceError(
+            f"Reading the file takes more than {seconds:g} s.",
+            remedy="Give it in parts; what is remembered already is not taken twice.",
+            code="too-large",
+        ) from None
+
+
+def check_chat_room(seat: Seat, more: int) -> None:
+    """Raise an error if so many bytes more of chats exceed the user's quota."""
+    most, count = seat.quota.user_chat_bytes, getattr(seat.assistant.store, "turn_bytes", None)
+    if most is not None and count is not None and count(seat.scope) + more > most:
+        raise full("user", "MB of chats", f"{most / 2**20:,.0f}")
 
 
 def wishes(seat: Seat) -> list[View]:
@@ -211,10 +244,10 @@ def rate(
 
 
 def thumbs(seat: Seat) -> Iterator[str]:
-    """The user's thumbs as lines that `dragoman label thumbs FILE` reads."""
+    """The user's thumbs as lines that `dragoman label thumbs FILE` reads, with the end of what was said before."""
     for rating in ratings(seat.assistant.store, seat.scope):
         row: dict[str, object] = {
-            "context": [{"speaker": turn.speaker, "text": turn.text} for turn in rating.context.turns],
+            "context": [{"speaker": turn.speaker, "text": turn.text} for turn in _end(rating.context.turns)],
             "retrieved": rating.retrieved,
             "dialogue": rating.context.dialogue,
         }
@@ -225,6 +258,15 @@ def thumbs(seat: Seat) -> Iterator[str]:
         if rating.better:
             row["better"] = rating.better
         yield json.dumps(row, ensure_ascii=False)
+
+
+def _end(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The last turns: a dialogue with a thumb on each reply would else be written once for each of them."""
+    size, start = 0, len(turns)
+    while start and (start == len(turns) or size + len(turns[start - 1].text) <= _CONTEXT_CHARACTERS):
+        start -= 1
+        size += len(turns[start].text)
+    return turns[start:]
 
 
 def check_dialogue(name: str) -> None:

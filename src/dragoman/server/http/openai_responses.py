@@ -59,7 +59,7 @@ def parse_response_id(id: str) -> tuple[str, int]:
         dialogue, place, *_ = json.loads(base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)))
         if not id.startswith(_PREFIX) or not isinstance(dialogue, str) or not isinstance(place, int):
             raise ValueError
-    except ValueError:  # of base64, UTF-8 and JSON too
+    except (ValueError, TypeError, RecursionError):  # of base64, UTF-8 and JSON too
         raise absent("response") from None
     return dialogue, place
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,6 +14,8 @@ Span: TypeAlias = tuple[int, int]
 # A word, one character of a script that has no spaces, white space, or any other single character.
 _TOKEN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힣]|[^\W_぀-ヿ㐀-鿿豈-﫿가-힣]+|\s+|.", re.DOTALL)
 _SENTENCE = re.compile(r"[^\n。！？]*?(?:[.!?](?=\s)|[。！？]|\n|$)", re.DOTALL)
+_MOST_STEPS = 10_000_000
+"""About a tenth of a second."""
 _SHORTEST = 4
 """Fewer words in a row may stand in both texts by chance."""
 
@@ -34,6 +37,8 @@ class QuoteSpan(NamedTuple):
 def difference(before: str, after: str) -> tuple[DiffSpan, ...]:
     """Word diff of two texts: without new runs it is `before`, without deleted ones `after`."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    if _is_too_much(old, new):
+        return tuple(piece for piece in (DiffSpan("gone", before), DiffSpan("new", after)) if piece.text)
     pieces: list[DiffSpan] = []
     for operation, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if operation == "equal":
@@ -57,6 +62,8 @@ def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
     for begin, end in _sentences(passage):
         here = [(begin + start, begin + stop) for start, stop in _words(passage[begin:end])]
         own = [passage[start:stop].casefold() for start, stop in here]
+        if _is_too_much(own, reply_words):
+            continue
         for place, _, size in SequenceMatcher(None, own, reply_words, autojunk=False).get_matching_blocks():
             run = own[place : place + size]
             if _weight(run) >= _SHORTEST or (size == len(own) and size >= _SHORTEST - 1):
@@ -73,6 +80,13 @@ def cut(passage: str, spans: Sequence[Span]) -> tuple[QuoteSpan, ...]:
         at = end
     cuts.append(QuoteSpan(passage[at:], False))
     return tuple(piece for piece in cuts if piece.text)
+
+
+def _is_too_much(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether comparing takes too long: its time grows with the cube of the words where they repeat one another."""
+    counts = Counter(other)
+    pairs = sum(counts[word] for word in one)
+    return pairs * min(len(one), len(other)) > _MOST_STEPS
 
 
 def _sentences(text: str) -> list[Span]:

@@ -124,11 +124,11 @@ async def _body(request: Request, model: type[B]) -> B:
     except json.JSONDecodeError as error:
         problem = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**problem, "ctx": {"error": error.msg}}]) from None
-    except (UnicodeDecodeError, RecursionError):
-        raise HTTPException(400, "There was an error parsing the body") from None
     except ValidationError as error:
         details = error.errors(include_url=False)
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in details]) from None
+    except (ValueError, RecursionError):  # no UTF-8, numbers of more digits than Python reads, too deep
+        raise HTTPException(400, "There was an error parsing the body") from None
 
 
 class KnownFirst(APIRoute):

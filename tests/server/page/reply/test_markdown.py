@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,31 @@ def test_a_passage_without_words_in_common_is_cited_at_the_end_and_facts_not_at_
     (one,) = citations("No, sorry.", cards, private={"MEMORY"})
     assert (one.number, one.place) == (1, len("No, sorry."))
     assert used_facts(cards, {"MEMORY"}) == ("I am vegetarian.",)
+
+
+REPEATED = [
+    *"[ ]( ![ ![[]( [[a] *a **a_ a* `a <a & # > - 1. |a \\ ~~ &# *_".split(),
+    "#\n",
+    "a\n\n",
+    "- a\n",
+    "[a]: x\n",
+]
+TABLES = ["|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + "a\n" * 700, "|a|\n|-|\n" + "|b\n" * 900]
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("size", [1_900, 90_000])
+def test_no_text_takes_long_to_parse(size):
+    """The page is written on the event loop, and chats hold whatever a client sent as an earlier reply."""
+    html("*warm* `up`")
+    slow = {}
+    for text in [*((unit * size)[:size] for unit in REPEATED), *TABLES]:
+        began = time.process_time()
+        html(text)
+        slow[text[:8]] = time.process_time() - began
+    assert max(slow.values()) < 0.6, slow  # a fifth of that as a rule; four seconds without the limit
+
+
+def test_long_replies_with_usual_markup_are_shown_with_it():
+    reply = "## Steps\n\n" + "1. Take the **ferry** to the *pier*, see [times](https://example.org).\n" * 150
+    assert html(reply).count("<strong>") == 150

@@ -8,10 +8,12 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.page.elements import Phrases, button, el
+from dragoman.server.page.reply.markdown import marks_of
 from dragoman.server.page.session import PageTurn
 
 FIRST, MORE = 24, 40
-"""Turns that are shown at first, and with each click."""
+"""Turns that are shown at first, and with each click; fewer where their texts have many marks to parse."""
+_MOST_MARKS = 2500
 
 
 class EarlierTurns:
@@ -43,7 +45,10 @@ class EarlierTurns:
 
     def _before(self, end: int, count: int) -> int:
         """A place some turns before `end` at which the user speaks, so that no reply stands without its question."""
-        start = max(0, end - count)
+        start, marks = end, 0
+        while start > max(0, end - count) and marks <= _MOST_MARKS:
+            start -= 1
+            marks += marks_of(self._turns[start].turn.text)
         while start and self._turns[start].turn.speaker != "user":
             start -= 1
         return start

@@ -85,9 +85,7 @@ class ReplyCard:
             self.body = ui.html("", sanitize=False).classes("text")
             self.chips = el("div", classes="chips small")
             self.under = el("div", classes="under")
-        if self.text:
-            self.show_text()
-        else:
+        if not self.text:
             self.wait(self._words["chat.thinking"])
             self.box.props["aria-busy"] = "true"  # read out when it is whole
 
