@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +27,7 @@ from dragoman.core.values import (
 from dragoman.memory.correction import corrected
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
-from dragoman.memory.fleeting import fleeting_facts
+from dragoman.memory.fleeting import end_of_day, fleeting_facts
 from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
@@ -184,7 +185,12 @@ class RuleMemory(ForgettingMemory):
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
         if self._gate is not None and len(new) < MOST_FACTS:
-            new += self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
+            ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
+            verbatim = self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
+            new += tuple(
+                replace(fact, valid_until=ends) if fact.slot == "about" and not is_lasting(fact.text) else fact
+                for fact in verbatim
+            )
         if not new and shape.act != "question" and len(context.last) <= _SHORT:
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):

@@ -63,7 +63,7 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
 
 def is_said(option: Option, text: str) -> bool:
     """Whether a reply quotes a sentence; a row of a table is quoted in words."""
-    return option.sentence in text or row_sentence(option.sentence) in text
+    return option.sentence.rstrip(_END) in text or row_sentence(option.sentence) in text
 
 
 def told(facts: Sequence[str], language: str) -> str:

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.cells import read_row
+from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
-from dragoman.decision.relations import is_replaced
+from dragoman.decision.relations import is_replaced, user_values, with_relations
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import with_exception
+from dragoman.text.claims import negated
 from dragoman.text.question_kind import question_kind
 
 MOST_READ = 6
@@ -39,6 +42,10 @@ _SILENT = 0.1
 """Below which the best sentence is only the closest that was found."""
 _BETTER = 0.3
 """How much likelier than the rules' own sentence another must answer to be quoted instead."""
+_IDLE = 0.15
+"""How much less a sentence counts to a yes-or-no question that lets, refuses, asks and compares nothing."""
+_AS_WELL = 0.15
+"""How much likelier another sentence than the rules' own must answer for a question back to be about it."""
 _DECIDES = 0.1
 """How much likelier a fact must make a verdict to be named as its reason."""
 
@@ -75,6 +82,9 @@ class TrainedJudge:
         if draft.notes.get("by") == "code":
             return self._outweighed(question, draft, drafted or best, best, facts)
         verdict = _verdict(best)
+        if verdict == "unknown" and drafted is not None and best.score.answers - drafted.score.answers < _AS_WELL:
+            # Of two sentences that answer as well, the rules' own is what it depends on.
+            best, verdict = drafted, _verdict(drafted)
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
         return _quoted(context, draft, drafted, best)
@@ -86,19 +96,22 @@ class TrainedJudge:
         """
         most = max(reading.score.answers for reading in readings)
         near = [reading for reading in readings if reading.score.answers >= most - _CLOSE]
+        polar = question_kind(question) == "polar"
+        idle = {id(each): _IDLE * (polar and _is_idle(each.option, question, facts)) for each in near}
         if len(near) < 2 or not facts:
-            return max(near, key=lambda each: each.score.answers)
+            return max(near, key=lambda each: each.score.answers - idle[id(each)])
         bare = self._judge.read(question, [reading.option for reading in near], ())
         pairs = zip(near, bare, strict=True)
-        return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers)[0]
+        return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers - 2 * idle[id(pair[0])])[0]
 
     def _outweighed(
-        self, question: str, draft: Draft, reading: Reading, best: Reading, facts: Sequence[Evidence]
+        self, question: str, draft: Draft, drafted: Reading, best: Reading, facts: Sequence[Evidence]
     ) -> Answer | None:
         """Where the model is sure of the opposite of what code decided, that; where it doubts it, a rule alone.
 
         That is the rule by which code decided, or the `best` one where that answers much better.
         """
+        reading = best
         chances, decided, own = reading.score.verdict, draft.notes.get("decision"), reading.option.decision
         if own is not None and own.is_settled and own.verdict == decided:
             return None
@@ -108,8 +121,8 @@ class TrainedJudge:
         if reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS:
             return self._decided(question, reading, against, facts)
         if decided in ("yes", "no") and chances[decided] < _SUPPORTS:
-            is_better = best.score.answers - reading.score.answers >= _BETTER
-            return Answer((with_exception((best if is_better else reading).option),))
+            is_better = best.score.answers - drafted.score.answers >= _BETTER
+            return Answer((with_exception((best if is_better else drafted).option),))
         return None
 
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
@@ -131,6 +144,14 @@ class TrainedJudge:
         gains = self._judge.gains(question, option, facts, [verdict])
         best = max(range(len(gains)), key=gains.__getitem__, default=None)
         return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
+
+
+def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
+    """Whether a sentence lets, refuses, asks and compares nothing: where a house stands says neither yes nor no."""
+    text = with_exception(option).sentence
+    if effect(text.lower()) != "none" or negated(text) or read_row(text) is not None:
+        return False
+    return with_relations(text, user_values([fact.text for fact in facts], question)) == text
 
 
 def _may_ask(option: Option) -> bool:
