@@ -50,7 +50,9 @@ def test_a_large_source_changes_its_encoder_page_by_page(store):
     assert change.left(SHARED, "NOTES") == 100
     assert nearest(store, NEW, 7)[0] == "p7" and "p299" not in nearest(store, NEW, 299)
 
-    again = store.use_encoder("new")  # another process goes on
+    again = store.use_encoder("new")  # another process goes on, once the first gives its claim back
+    assert not again.write(SHARED, "NOTES", page, NEW[places])
+    change.release(SHARED, "NOTES")
     assert again.clear(SHARED, "NOTES") == "" and again.outdated(SHARED) == ["NOTES"]
     (last,) = again.pages(SHARED, "NOTES", 200)
     assert again.write(SHARED, "NOTES", last, NEW[[int(row.passage.id[1:]) for row in last]])

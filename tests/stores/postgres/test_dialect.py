@@ -82,6 +82,7 @@ def test_migrations_are_numbered_and_say_what_they_are_for():
         "the erasures of each scope, so that a turn that began before one stores nothing after it",
         "when a turn was said",
         "which encoder the vectors of a source are from, and how far a change of it has come",
+        "search by time: when a fact was said, or the day of a document",
     ]
 
 
