@@ -45,8 +45,8 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "metadata": Parameter("honoured", "Kept with the chat: up to 16 texts by name."),
     "dragoman": Parameter(
         "honoured",
-        "Ours: `dialogue` names the chat to continue; `retrieve`, `memory`, `sources`, `keep`, `since`, `until`, `model` "
-        "control it.",
+        "Ours: `dialogue` names the chat to continue; `retrieve`, `memory`, `sources`, `keep`, `since`, `until`, "
+        "`model` control it.",
     ),
     "tools": Parameter("honoured", _TOOLS),
     "tool_choice": Parameter("honoured", "`none`, `auto`, `required` or a function of `tools`."),
