@@ -163,10 +163,7 @@ class WriteGate:
         }
         groups: list[list[Piece]] = []
         found: list[Fact] = []
-        for piece in self.chances(told):
-            words = _content(piece.text)
-            if not words or len(words & known) >= _COVERED * len(words) or form(piece.text).act == "question":
-                continue
+        for piece in self._scored(told, [piece for piece in pieces(told) if _may_tell(piece, known)]):
             if piece.chance < self._least(piece):
                 found += facts(without_lead(piece.text), people=people) if piece.chance >= KEEP_PLACED else ()
             elif groups and not _is_apart(told, groups[-1][-1], piece):
@@ -187,7 +184,9 @@ class WriteGate:
 
     def chances(self, text: str) -> list[Piece]:
         """The pieces of a turn with their probabilities; none where nothing can be said."""
-        cut = pieces(text)
+        return self._scored(text, pieces(text))
+
+    def _scored(self, text: str, cut: Sequence[Piece]) -> list[Piece]:
         if not cut or len(cut) > _MOST_PIECES or not self.is_trained_for():
             return []
         whole, *parts = self._encoder.encode([spelt(text).strip(), *(spelt(piece.text).strip() for piece in cut)])
@@ -212,6 +211,12 @@ class WriteGate:
 
 def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
     return float(sum(weight * float(value) for weight, value in zip(weights, values, strict=True)))
+
+
+def _may_tell(piece: Piece, known: set[str]) -> bool:
+    """Whether a piece states something that the `known` words do not cover."""
+    words = _content(piece.text)
+    return bool(words) and len(words & known) < _COVERED * len(words) and form(piece.text).act != "question"
 
 
 def _asks(text: str, piece: Piece) -> bool:
