@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.values import Fact
 from dragoman.memory.english.wording import written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
+from dragoman.memory.people import people_of
 from dragoman.memory.roles import fits
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
@@ -170,10 +171,11 @@ class WriteGate:
                 groups[-1].append(piece)
             else:
                 groups.append([piece])
+        everyone = {**people_of(placed), **people()} if groups else {}
         for group in groups:
             part = told[group[0].start : group[-1].end]
             if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1]):
-                found += _stated(part, people)
+                found += _stated(part, lambda: everyone)
         said = {fact.text for fact in placed}
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 
