@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.core.values import Fact, Scope
 from dragoman.memory.facts import facts
-from dragoman.memory.write_gate import WriteGate, pieces
+from dragoman.memory.write_gate import KEEP, WriteGate, pieces
 from dragoman.models.onnx.encoder import OnnxEncoder
 
 
@@ -59,6 +60,13 @@ def test_a_pronoun_is_resolved_or_nothing_is_kept(gate):
 def test_a_corrected_age_is_an_age(gate):
     fact = gate.facts("no wait, she's 15 until June", people=lambda: {"Mia": "daughter"})[0]
     assert (fact.relation, fact.value) == ("age", "15")
+
+
+def test_how_probable_a_fact_is_stands_in_its_row(gate, make):
+    assert gate.facts("My visa runs out in March.")[0].chance >= KEEP
+    memory = make().memory
+    fact = Fact("My visa runs out in March.", "about", "runs out in March", "x", chance=0.934)
+    assert memory._passage(Scope("acme", "ana"), fact, 0).meta["chance"] == "0.93"
 
 
 def test_another_encoder_switches_the_gate_off():

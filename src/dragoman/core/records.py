@@ -105,7 +105,8 @@ class Fact:
     `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
     "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
-    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does.
+    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does. `chance`
+    is how probably it is worth keeping, by a trained write gate; 0 where a rule placed it.
     """
 
     text: str
@@ -118,6 +119,7 @@ class Fact:
     said_at: str = field(default="", metadata={SPARSE: True})
     valid_from: str = field(default="", metadata={SPARSE: True})
     valid_until: str = field(default="", metadata={SPARSE: True})
+    chance: float = field(default=0.0, metadata={SPARSE: True})
 
     @property
     def relation(self) -> str:

@@ -210,6 +210,7 @@ class FactRows:
                 "subject": fact.subject,
                 "type": fact.type,
                 **({"role": fact.role} if fact.role else {}),
+                **({"chance": f"{fact.chance:.2f}"} if fact.chance else {}),
                 **meta_of(fact, grain_of(fact, moment_of(fact.said_at) or now(), self._zones.of(scope))),
             },
         )

@@ -166,7 +166,8 @@ class WriteGate:
         found: list[Fact] = []
         for piece in self._scored(told, [piece for piece in pieces(told) if _may_tell(piece, known)]):
             if piece.chance < self._least(piece):
-                found += facts(without_lead(piece.text), people=people) if piece.chance >= KEEP_PLACED else ()
+                alone = facts(without_lead(piece.text), people=people) if piece.chance >= KEEP_PLACED else ()
+                found += [replace(fact, chance=piece.chance) for fact in alone]
             elif groups and not _is_apart(told, groups[-1][-1], piece):
                 groups[-1].append(piece)
             else:
@@ -175,7 +176,8 @@ class WriteGate:
         for group in groups:
             part = told[group[0].start : group[-1].end]
             if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1]):
-                found += _stated(part, lambda: everyone)
+                chance = min(piece.chance for piece in group)
+                found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone)]
         said = {fact.text for fact in placed}
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 

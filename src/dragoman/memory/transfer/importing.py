@@ -159,4 +159,5 @@ def _restored(item: Item) -> Fact:
     texts = {key: str(row.get(key) or "") for key in ("slot", "value", "said", "role", "valid_from", "valid_until")}
     subject, kind = str(row.get("subject") or "user"), str(row.get("type") or "text")
     said_at = item.said_at if moment_of(item.said_at) else ""
-    return Fact(item.text, subject=subject, type=kind, said_at=said_at, **texts)
+    fact = Fact(item.text, subject=subject, type=kind, said_at=said_at)
+    return replace(fact, **texts)
