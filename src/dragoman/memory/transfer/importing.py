@@ -156,8 +156,9 @@ def _ended(fact: Fact, newer: Fact) -> Fact:
 def _restored(item: Item) -> Fact:
     """A row of our own export."""
     row = item.row or {}
-    texts = {key: str(row.get(key) or "") for key in ("slot", "value", "said", "role", "valid_from", "valid_until")}
+    slot, value, said, role, valid_from, valid_until = (
+        str(row.get(key) or "") for key in ("slot", "value", "said", "role", "valid_from", "valid_until")
+    )
     subject, kind = str(row.get("subject") or "user"), str(row.get("type") or "text")
     said_at = item.said_at if moment_of(item.said_at) else ""
-    fact = Fact(item.text, subject=subject, type=kind, said_at=said_at)
-    return replace(fact, **texts)
+    return Fact(item.text, slot, value, said, subject, kind, role, said_at, valid_from, valid_until)
