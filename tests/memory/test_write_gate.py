@@ -69,6 +69,11 @@ def test_how_probable_a_fact_is_stands_in_its_row(gate, make):
     assert memory._passage(Scope("acme", "ana"), fact, 0).meta["chance"] == "0.93"
 
 
+def test_statements_with_subjects_of_their_own_are_facts_of_their_own(gate):
+    told = kept(gate, "my visa runs out in March and my dog Bo isnt vaccinated")
+    assert told == ["My visa runs out in March.", "My dog Bo is not vaccinated."]
+
+
 def test_another_encoder_switches_the_gate_off():
     class Other:
         def encode(self, texts):

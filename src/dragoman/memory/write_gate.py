@@ -71,6 +71,8 @@ _END = re.compile(r"[.?!]")
 _OWN = re.compile(
     r"\b(?:i|i['’]?m|i['’]?ve|my|mine|me|we|we['’]?re|we['’]?ve|our|us|he|hes|she|shes|they|his|her)\b", re.IGNORECASE
 )
+_BY_USER = re.compile(r"(?:i|i['’]?m|i['’]?ve|i['’]?d|my|we|we['’]?re|we['’]?ve|our)\b(?:\s+\S+){2}", re.IGNORECASE)
+"""Begins a statement of its own: "and my dog is not vaccinated"."""
 _BY_SOMEBODY = re.compile(
     r"(?:i|i['’]?m|i['’]?ve|i['’]?d|my|we|we['’]?re|we['’]?ve|our|he|he['’]?s|she|she['’]?s|they|they['’]?re)\b(?:\s+\S+){2}",
     re.IGNORECASE,
@@ -168,7 +170,9 @@ class WriteGate:
             if piece.chance < self._least(piece):
                 alone = facts(without_lead(piece.text), people=people) if piece.chance >= KEEP_PLACED else ()
                 found += [replace(fact, chance=piece.chance) for fact in alone]
-            elif groups and not _is_apart(told, groups[-1][-1], piece):
+            elif (
+                groups and not _is_apart(told, groups[-1][-1], piece) and not _BY_USER.match(_JOINT.sub("", piece.text))
+            ):
                 groups[-1].append(piece)
             else:
                 groups.append([piece])

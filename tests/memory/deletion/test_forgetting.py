@@ -34,6 +34,12 @@ def test_a_fact_is_forgotten_by_its_words(told, what, gone):
     assert told.texts() == [fact for fact in FACTS if fact != gone]
 
 
+def test_other_facts_of_the_same_sentence_stay(room):
+    room.say("I am Mara, I am allergic to nuts and I live in Bern.")
+    assert len(room.memory.forget(ANA, "my allergy to nuts")) == 1
+    assert room.texts() == ["I am Mara.", "I live in Bern."]
+
+
 def test_a_fact_is_forgotten_by_its_id(told):
     (fact,) = (passage for passage in told.memory.recall(ANA) if "Rufus" in passage.text)
     assert [passage.id for passage in told.memory.forget(ANA, fact.id)] == [fact.id]

@@ -36,11 +36,11 @@ def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Anal
         return exact
     stated = [set(analyse(fact.value)) for fact in facts(wanted)]
     words = [
-        set(analyse(passage.indexed)) | set(analyse(passage.meta.get("slot", ""))) | set(analyse(_value(passage)))
+        set(analyse(_told(passage))) | set(analyse(passage.meta.get("slot", ""))) | set(analyse(_value(passage)))
         for passage in known
     ]
     tokens = set(analyse(wanted))
-    vectors = encoder.encode([wanted, *(passage.indexed for passage in known)])
+    vectors = encoder.encode([wanted, *(_told(passage) for passage in known)])
     scored = []
     for passage, held, cosine in zip(known, words, vectors[1:] @ vectors[0], strict=True):
         share = len(tokens & held) / len(tokens) if tokens else 0.0
@@ -94,6 +94,11 @@ def turn_texts(store: Store, scope: Scope) -> Iterator[str]:
     for dialogue in store.dialogues(scope):
         for turn in store.dialogue(scope, dialogue):
             yield turn.text
+
+
+def _told(passage: Passage) -> str:
+    """A fact with the words for its slot, without the sentence that told it: that may tell other facts too."""
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
 def _value(passage: Passage) -> str:
