@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.values import Context, Erasure, Passage, Scope, Turn
-from dragoman.memory.deletion.forgetting import telling
+from dragoman.memory.deletion.forgetting import fitting, telling
+from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.text.analyse import Analyser
 
 ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")
@@ -34,10 +35,12 @@ def test_a_fact_is_forgotten_by_its_words(told, what, gone):
     assert told.texts() == [fact for fact in FACTS if fact != gone]
 
 
-def test_other_facts_of_the_same_sentence_stay(room):
-    room.say("I am Mara, I am allergic to nuts and I live in Bern.")
-    assert len(room.memory.forget(ANA, "my allergy to nuts")) == 1
-    assert room.texts() == ["I am Mara.", "I live in Bern."]
+def test_other_facts_of_the_same_sentence_stay():
+    meta = {"said": "Hello, I am Mara, my visa runs out in March and my dog Bo isnt vaccinated", "slot": "about"}
+    texts = ("I am Mara.", "My visa runs out in March.", "My dog Bo is not vaccinated.")
+    rows = [Passage(text, "MEMORY", text, meta=meta) for text in texts]
+    meant = fitting(rows, "my visa", OnnxEncoder(), Analyser(language="en"))
+    assert [row.text for row in meant] == ["My visa runs out in March."]
 
 
 def test_a_fact_is_forgotten_by_its_id(told):
