@@ -43,6 +43,15 @@ def test_other_facts_of_the_same_sentence_stay():
     assert [row.text for row in meant] == ["My visa runs out in March."]
 
 
+def test_no_other_fact_holds_the_sentence_that_told_it(room):
+    room.say("I am Mara, I am allergic to nuts and I live in Bern.")
+    room.say("I moved to Porto.")
+    assert len(room.memory.forget(ANA, "my allergy to nuts")) == 1
+    rows = [row for hidden in (False, True) for row in room.store.passages(ANA, "MEMORY", superseded=hidden)]
+    assert sorted(row.text for row in rows) == ["I am Mara.", "I live in Bern.", "I moved to Porto."]
+    assert not any("nuts" in text for row in rows for text in (row.indexed, *row.meta.values()))
+
+
 def test_a_fact_is_forgotten_by_its_id(told):
     (fact,) = (passage for passage in told.memory.recall(ANA) if "Rufus" in passage.text)
     assert [passage.id for passage in told.memory.forget(ANA, fact.id)] == [fact.id]

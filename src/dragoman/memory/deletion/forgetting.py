@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder, Store
@@ -12,6 +13,8 @@ from dragoman.text import lazy_re as re
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
 _ENOUGH = 0.45
+_SHARED = 0.6
+"""From which share of a deleted fact's words on a sentence is taken to tell it."""
 _NEARLY = 0.1
 _SHORT = 3
 _LONG = 5
@@ -94,6 +97,19 @@ def turn_texts(store: Store, scope: Scope) -> Iterator[str]:
     for dialogue in store.dialogues(scope):
         for turn in store.dialogue(scope, dialogue):
             yield turn.text
+
+
+def sharing_sentence(rows: Sequence[Passage], gone: Sequence[Passage], analyse: Analyse) -> list[Passage]:
+    """The rows whose sentence also told a fact that is gone, each with its own text in the place of that sentence."""
+    told = [set(analyse(passage.text)) for passage in gone]
+    sentences = {passage.meta.get("said", "") for passage in gone}
+    changed = []
+    for row in rows:
+        said = row.meta.get("said", "")
+        words = set(analyse(said)) if said and said != row.text else set()
+        if words and (said in sentences or any(len(words & own) >= _SHARED * len(own) for own in told if own)):
+            changed.append(replace(row, meta={**row.meta, "said": row.text}))
+    return changed
 
 
 def _told(passage: Passage) -> str:

@@ -8,13 +8,17 @@ from typing import Any
 
 from dragoman.core.trace import reply_from_json
 from dragoman.core.values import ASIDE, Context, Erased, Erasure, Learned, Passage, Scope
-from dragoman.memory.deletion.forgetting import fitting, telling, turn_texts
+from dragoman.memory.deletion.forgetting import fitting, sharing_sentence, telling, turn_texts
 from dragoman.memory.deletion.mentions import mentioning, rare_words
 from dragoman.memory.deletion.undo import Deletion, RecentDeletions
 from dragoman.memory.fact_rows import FactRows
 from dragoman.memory.reconcile import fact_of, repeats, replaces
+from dragoman.memory.upkeep import PENDING
 from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
+
+_REPLACED = "replaced"
+"""What `superseded_by` says of a replaced row whose sentence was taken from it."""
 
 
 class ForgettingMemory(FactRows):
@@ -173,6 +177,9 @@ class ForgettingMemory(FactRows):
         kept = [row for row in (*live, *hidden) if row not in gone]
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])
+        self._forget_sentences(
+            scope, [row for row in live if row in kept], [row for row in hidden if row in kept], gone
+        )
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._zones.end(scope, [fact_of(row) for row in gone])
         self._clear_caches()
@@ -185,6 +192,16 @@ class ForgettingMemory(FactRows):
         left = mentioning(turn_texts(self._store, scope), rare_words(gone, kept))
         self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced, left))
         return gone
+
+    def _forget_sentences(
+        self, scope: Scope, live: Sequence[Passage], hidden: Sequence[Passage], gone: Sequence[Passage]
+    ) -> None:
+        """Take the sentence that told a deleted fact from other facts that it told too."""
+        changed = sharing_sentence(live, gone, self._analyse)
+        if changed:
+            self._store.put(scope, changed, self._encoder.encode([row.indexed for row in changed]))
+        for row in sharing_sentence(hidden, gone, self._analyse):
+            self._store.supersede(scope, row.id, PENDING if PENDING in row.meta else _REPLACED, meta=row.meta)
 
 
 def _reopened(row: Passage) -> Passage:
