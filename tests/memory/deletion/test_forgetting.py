@@ -43,6 +43,7 @@ def test_other_facts_of_the_same_sentence_stay():
     assert [row.text for row in meant] == ["My visa runs out in March."]
 
 
+@pytest.mark.trust
 def test_no_other_fact_holds_the_sentence_that_told_it(room):
     room.say("I am Mara, I am allergic to nuts and I live in Bern.")
     room.say("I moved to Porto.")
