@@ -17,7 +17,7 @@ from dragoman.stores.postgres.schema import TABLES
 AT_ONCE = 10_000  # users of a transaction
 _KEYS = {"passages": "passage_keys", "turns": "turn_keys"}
 _COLUMNS = """SELECT quote_ident(column_name) FROM information_schema.columns
-    WHERE table_schema = 'dragoman' AND table_name = %s ORDER BY ordinal_position"""
+    WHERE table_schema = 'dragoman' AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position"""
 _TICK = "(SELECT last_value FROM ticks) + number - %(first)s + 1"  # one of its own for each user, as `rows.tick()`
 
 
