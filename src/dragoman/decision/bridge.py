@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.decision.cells import Row, cell_for, read_row
+from dragoman.decision.cells import Row, cell_for, named_days, read_row
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import GENERAL, roots
 from dragoman.decision.joint import Option
-from dragoman.decision.moments import clocks, days, weekdays
+from dragoman.decision.moments import clocks, days
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
 from dragoman.text import lazy_re as re
@@ -100,13 +100,13 @@ def _is_key(  # noqa: PLR0917  # the row, the sentence and the question
     option: Option, row: Row, first: Option, asked: frozenset[str], question: str, analyse: Analyse
 ) -> bool:
     """Whether a sentence names a row that the question does not name: by its label, or by its one weekday."""
-    on = _days(first.sentence)
-    if len(on) == 1 and not _days(question):
-        if _days(row.label):
-            return on == _days(row.label)
+    on = named_days(first.sentence)
+    if len(on) == 1 and not named_days(question):
+        if named_days(row.label):
+            return on == named_days(row.label)
         if _SAME_DAY.search(question):
             kind = " ".join((option.sentence.partition(":")[0], *option.evidence.passage.headings))
-            on_day = any(on <= _days(value) for _, value in row.cells)
+            on_day = any(on <= named_days(value) for _, value in row.cells)
             return on_day and bool(roots(analyse(kind)) & asked)
     label = roots(analyse(row.label))
     return bool(label) and not label <= asked and label <= roots(analyse(first.sentence))
@@ -114,8 +114,8 @@ def _is_key(  # noqa: PLR0917  # the row, the sentence and the question
 
 def _is_named(row: Row, asked: frozenset[str], question: str, analyse: Analyse) -> bool:
     """Whether a question names a row by its label or weekday."""
-    on, label = _days(row.label), roots(analyse(row.label))
-    return bool(on and on == _days(question)) or bool(label and label <= asked)
+    on, label = named_days(row.label), roots(analyse(row.label))
+    return bool(on and on == named_days(question)) or bool(label and label <= asked)
 
 
 def _value(question: str, option: Option, row: Row, wanted: frozenset[str], analyse: Analyse) -> str:
@@ -145,8 +145,4 @@ def _is_of(value: str, wanted: frozenset[str], column: str = "") -> bool:
             return True
     if "time" in wanted and (clocks(plain) or "closed" in plain):
         return True
-    return "day" in wanted and bool(days(plain) or _days(value))
-
-
-def _days(text: str) -> frozenset[int]:
-    return frozenset(day for named, _ in weekdays(normalise(text)) for day in named)
+    return "day" in wanted and bool(days(plain) or named_days(value))

@@ -137,7 +137,7 @@ def is_named_whole(question: str, text: str, cell: Cell, analyse: Analyse) -> bo
 
 def _row_named(question: str, rows: Sequence[str], analyse: Analyse) -> str | None:
     """The one row whose label a question names best."""
-    asked, day = frozenset(analyse(question)), _days(question)
+    asked, day = frozenset(analyse(question)), named_days(question)
     best: list[tuple[float, str]] = []
     for text in rows:
         row = read_row(text)
@@ -145,7 +145,7 @@ def _row_named(question: str, rows: Sequence[str], analyse: Analyse) -> str | No
             return None
         words = frozenset(analyse(row.label))
         share = len(words & asked) / len(words) if words else 0.0
-        best.append((share + (1.0 if day and day <= _days(row.label) else 0.0), text))
+        best.append((share + (1.0 if day and day <= named_days(row.label) else 0.0), text))
     best.sort(key=lambda pair: -pair[0])
     if len(best) < 2 or best[0][0] < _NAMED_ROW or best[0][0] == best[1][0]:
         return None
@@ -289,12 +289,13 @@ def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
     shares = [len(asked & frozenset(analyse(name))) for name, _ in row.cells]
     most = max(shares, default=0)
     named = [cell for cell, share in zip(row.cells, shares, strict=True) if share == most and most]
-    day = _days(question)
-    on_day = [cell for cell in row.cells if day and day <= _days(cell[0])]
+    day = named_days(question)
+    on_day = [cell for cell in row.cells if day and day <= named_days(cell[0])]
     return on_day if len(on_day) == 1 and len(named) != 1 else named
 
 
-def _days(text: str) -> frozenset[int]:
+def named_days(text: str) -> frozenset[int]:
+    """The weekdays that a text names, Monday as 0."""
     return frozenset(day for days, _ in weekdays(normalise(text)) for day in days)
 
 

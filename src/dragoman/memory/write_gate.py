@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder
 
 KEEP = 0.7
-"""How probable it must be that a piece tells something to keep: right in 19 of 20, by cross-validation."""
+"""How probable it must be that a piece tells something to keep (`benchmarks/write_gate.py --keep`)."""
 KEEP_NOBODYS = 0.85
 """The same for a piece without "I", "my", "we" or somebody else: "just about 2 months"."""
 KEEP_PLACED = 0.3

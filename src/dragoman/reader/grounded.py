@@ -181,17 +181,22 @@ class GroundedReader:
 
     def _answered(self, task: ReadTask, language: str) -> Draft:
         """The answer to what a turn asks; where it asks several things, to one after the other."""
-        whole = self._answered_once(task, language)
         parts = question_parts(task.context.last)
         if len(parts) < 2:
-            return whole
+            return self._answered_once(task, language)
         turns, drafts = task.context.history, list[Draft]()
         for part in parts:
             turns = (*turns, replace(task.context.turns[-1], text=part))
-            draft = self._answered_once(replace(task, context=replace(task.context, turns=turns)), language)
-            drafts.append(draft)
-            turns = (*turns, Turn("agent", draft.text))
-        return _joined(whole, drafts)
+            drafts.append(self._answered_once(replace(task, context=replace(task.context, turns=turns)), language))
+            turns = (*turns, Turn("agent", drafts[-1].text))
+        sure = [draft for draft in drafts if not _is_unsure(draft)]
+        if len({frozenset(_WORDS.findall(draft.text.lower())) for draft in sure}) == len(parts):
+            return _joined(drafts)
+        # A part has no answer of its own, or both have the same: the turn is answered as a whole.
+        whole = self._answered_once(task, language)
+        chosen = sure[0] if sure and _is_unsure(whole) else whole
+        spent = sum((draft.usage for draft in (whole, *drafts) if draft is not chosen), chosen.usage)
+        return replace(chosen, usage=spent)
 
     def _answered_once(self, task: ReadTask, language: str) -> Draft:
         """The answer by the rules, or by the model where the rules are unsure and it is sure."""
@@ -314,17 +319,14 @@ def _is_unsure(draft: Draft) -> bool:
     return draft.method == "said" or draft.notes.items() >= NEAREST.items()
 
 
-def _joined(whole: Draft, drafts: Sequence[Draft]) -> Draft:
-    """The answers to the parts of a turn, one after the other; `whole` where a part has none, or all say the same."""
-    sure = [draft for draft in drafts if not _is_unsure(draft)]
-    if len({frozenset(_WORDS.findall(draft.text.lower())) for draft in sure}) < len(drafts):
-        return whole if not _is_unsure(whole) or not sure else sure[0]
-    notes = {key: value for draft in reversed(sure) for key, value in draft.notes.items()}
-    quoted = tuple(dict.fromkeys(id_ for draft in sure for id_ in draft.quoted))
-    text = "\n".join(draft.text for draft in sure)
-    usage = sum((draft.usage for draft in sure[1:]), sure[0].usage)
-    method = "composed" if any(draft.method == "composed" for draft in sure) else "quoted"
-    return Draft(text, min(draft.confidence for draft in sure), method, quoted, usage, notes)
+def _joined(drafts: Sequence[Draft]) -> Draft:
+    """The answers to the parts of a turn, one after the other."""
+    notes = {key: value for draft in reversed(drafts) for key, value in draft.notes.items()}
+    quoted = tuple(dict.fromkeys(id_ for draft in drafts for id_ in draft.quoted))
+    text = "\n".join(draft.text for draft in drafts)
+    usage = sum((draft.usage for draft in drafts[1:]), drafts[0].usage)
+    method = "composed" if any(draft.method == "composed" for draft in drafts) else "quoted"
+    return Draft(text, min(draft.confidence for draft in drafts), method, quoted, usage, notes)
 
 
 def _composed(answer: Answer, language: str) -> Draft:
