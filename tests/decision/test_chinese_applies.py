@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.decision.chinese_applies import decide, eligible, target
-from dragoman.decision.chinese_rules import matches, rule_clauses
+from dragoman.decision.chinese.applies import decide, eligible, target
+from dragoman.decision.chinese.rules import matches, rule_clauses
 
 CASES = [
     ("16岁以下的孩子、孕妇和有心脏病的人不能进桑拿房。", [], "我弟弟可以蒸桑拿吗？", "unknown"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dragoman.decision.cells import read_row
-from dragoman.decision.chinese_tables import cell, fits, fitting_rows, inline_options, named_row
-from dragoman.decision.chinese_words import canonical, shares, tokens
+from dragoman.decision.chinese.tables import cell, fits, fitting_rows, inline_options, named_row
+from dragoman.decision.chinese.words import canonical, shares, tokens
+from dragoman.decision.tables.cells import read_row
 
 FEES = [
     "级别: 一到三级; 报名费: 180元; 考试时间: 8分钟",

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.decision.lists import pick_points, points
+from dragoman.decision.tables.lists import pick_points, points
 from dragoman.text.analyse import Analyser
 
 MENU = """Tonight's dishes:

@@ -107,7 +107,7 @@ def _partly(votes: Sequence[_Vote]) -> Decision:
 
 
 def _own_target(states: Sequence[State]) -> str:
-    """What a rule is about, where nothing is asked."""
+    """Return the target of a rule without a question."""
     effects = {current.clause.effect for current in states}
     return next((effect for effect in ("free", "discount", "price", "require") if effects == {effect}), "permit")
 
@@ -150,7 +150,7 @@ def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Vote:
-    """What one clause says about the question, and how specific it is."""
+    """Verdict of one clause on the question, and how specific it is."""
 
     holds: bool | None
     weight: float

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.decision.cells import Row, cell_for, named_days, read_row
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import GENERAL, roots
 from dragoman.decision.joint import Option
 from dragoman.decision.moments import clocks, days
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
+from dragoman.decision.tables.cells import Row, cell_for, named_days, read_row
 from dragoman.text import lazy_re as re
 
 _PRICE = re.compile(r"\bhow much\b|\bcosts?\b|\bprices?\b|\bfees?\b|\bcharges?\b|\bpay\b|\beuros?\b", re.IGNORECASE)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
-from dragoman.decision import chinese_words
+from dragoman.decision.chinese import words as chinese_words
 from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
@@ -164,7 +164,7 @@ def _was_quoted(piece: Evidence, context: Context) -> bool:
 
 
 def _path(piece: Evidence) -> str:
-    """Where a passage stands; what a remembered fact is searched under is no place, and misleads by its words."""
+    """Return the title and headings of a passage; empty for a remembered fact, whose headings would mislead."""
     if piece.passage.meta.get("slot") and language(piece.text) == "zh":
         return ""
     return " ".join((piece.passage.title, *piece.passage.headings))

@@ -99,7 +99,7 @@ def _thing_only(known: Known, situation: Situation) -> bool:
 
 
 def _newest(known: Sequence[Known]) -> list[Known]:
-    """What the question says counts before the facts; of several facts on one subject the last one counts."""
+    """Return the facts that the question states, if any; else the last of each subject."""
     asked = [k for k in known if k.asked]
     if asked:
         return asked

@@ -1,11 +1,11 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""What a user's sentences say about age, size, days, counts, status and diet, and about whom."""
+"""Read age, size, days, counts, status and diet, and their subjects, from a user's sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
@@ -72,7 +72,10 @@ _PRESENCE = re.compile(
 _HABIT = re.compile(
     r"\b(?:born|birthday|work|usually|every|always|never|last|bought|since|ago)\b|生日|出生|上班|买|昨天|上周"
 )
-_BOUGHT = re.compile(r"\b(?:bought|purchased|ordered|received|got it)\b|买|收到")
+_HAPPENED = re.compile(
+    r"\b(?:bought|purchased|ordered|received|got|broke|had|moved|joined|became|started|passed|lost|gave birth|retired)\b"
+    r"|买|收到"
+)
 _AGO = re.compile(r" ?(?:ago|earlier)\b|前")
 _NOT = re.compile(r"\b(?:not|no longer|never|neither|without|no|none|cannot)\b|n't\b|不是|没有|不再|没|无")
 _USED = re.compile(
@@ -102,7 +105,7 @@ def situation(facts: Sequence[str], question: str, today: date | None = None) ->
 
 @text_cache(maxsize=64)
 def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
-    """As `situation`, kept, since many rules are judged by the same facts in one turn."""
+    """As `situation`, but cached, since one turn judges many rules by the same facts."""
     known_people = people(facts, question)
     known: list[Known] = []
     for fact in facts:
@@ -190,11 +193,13 @@ def _moments(segment: str, today: date | None, asked: bool, add: Callable[..., N
         shown = segment[span.start : span.end].replace("maymonth", "may")
         if present:
             add("date", day=day, days=_weekday_of(day, today), shown=shown)
-        elif _BOUGHT.search(segment) and today and day.day:
-            then = date(day.year or today.year, day.month, day.day)
-            if not day.year and then > today:
-                then = date(today.year - 1, day.month, day.day)
-            add("since", low=(today - then).days * 86400, high=(today - then).days * 86400, unit="s", shown=shown)
+        elif _HAPPENED.search(segment) and today and day.month:
+            first = date(day.year or today.year, day.month, day.day or 1)
+            if not day.year and first > today:
+                first = date(today.year - 1, day.month, day.day or 1)
+            last = first if day.day else min(today, first + timedelta(30))
+            low, high = ((today - each).days * 86400 for each in (last, first))
+            add("since", low=max(0, low), high=max(0, high), unit="s", shown=shown)
     for clock, span in clocks(segment):
         if present:
             add("time", clock=clock, shown=segment[span.start : span.end].removeprefix("at "))

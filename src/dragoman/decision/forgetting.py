@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dragoman.core.caches import keeps_texts
-from dragoman.decision import questions, tables
+from dragoman.decision import questions
+from dragoman.decision.tables import rows
 
 
 class DecisionCaches:
@@ -14,7 +15,7 @@ class DecisionCaches:
 
     def clear_cache(self) -> None:
         """Empty every cache that holds words of a user or a document."""
-        for kept in (questions.analyser, tables.analyser):  # the others are `text_cache`s
+        for kept in (questions.analyser, rows.analyser):  # the others are `text_cache`s
             kept.cache_clear()
 
 

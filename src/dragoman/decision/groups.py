@@ -109,7 +109,9 @@ def by_group(question: str, facts: Sequence[str], rule: str) -> Decision | None:
                 continue
             verdict = _verdict(question, part, excepted=bool(group))
             if verdict is not None:
-                return Decision(verdict, fact=fact, clause=part, reason=f"the rule names {min(shared)}", confidence=0.6)
+                return Decision(
+                    verdict, fact=fact, clause=part, reason=f"the rule names {min(shared)}", confidence=0.6, by="words"
+                )
     return None
 
 
@@ -144,7 +146,7 @@ def _affirmed(fact: str) -> str:
 
 
 def effect(part: str) -> Effect:
-    """What a part of a rule does for those that it names."""
+    """Return the effect of a part of a rule on the group that it names."""
     return next((name for name, pattern in _EFFECTS if pattern.search(part)), "none")
 
 

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.caches import keeps_texts
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
-from dragoman.decision import chinese_applies, chinese_tables, hazards
+from dragoman.decision import hazards
 from dragoman.decision.applies import applies
-from dragoman.decision.cells import cell_for, named_flag, read_row, row_for
+from dragoman.decision.chinese import applies as chinese_applies
+from dragoman.decision.chinese import tables as chinese_tables
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.relations import Value, with_relations
+from dragoman.decision.tables.cells import cell_for, named_flag, read_row, row_for
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -68,7 +70,7 @@ _DECIDED = 10
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What a scorer says of a question, a fact (or none) and a sentence: probabilities in [0, 1].
+    """Probabilities that a scorer gives for a question, a fact (or none) and a sentence.
 
     `verdict` holds the probabilities of yes, no, unknown and none; it is empty where a scorer does not decide.
     """
@@ -353,7 +355,7 @@ class JointRanker:
     def _similarities(
         self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
     ) -> tuple[list[list[float]], list[list[float]]]:
-        """What each fact adds to the similarity of question and sentence, and its own similarity to the sentence."""
+        """Return what each fact adds to the similarity of question and sentence, and its own similarity to it."""
         count = len(facts)
         vectors = self._encoder.encode(
             [
@@ -408,7 +410,7 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
 
 
 def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analyse) -> Decision:
-    """What code decides of a sentence under its heading, or of the cell of a table row that is the user's."""
+    """Decide a sentence under its heading, or the user's cell of a table row, by code."""
     if language(question) == "zh":
         return _chinese(question, facts, option)
     flagged = named_flag(option.sentence, question) if question_kind(question) == "polar" else None
@@ -438,7 +440,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
 
 
 def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
-    """What code decides of a Chinese sentence, or of a table row that the question names."""
+    """Decide a Chinese sentence, or a table row that the question names, by code."""
     row, wanted = read_row(option.sentence), chinese_applies.target(question)
     decision = None
     if row is None:

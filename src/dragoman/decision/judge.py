@@ -33,7 +33,7 @@ _SAID: tuple[Verdict, ...] = ("yes", "no")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the part says of one sentence."""
+    """Scores of the part for one sentence."""
 
     option: Option
     score: PairScore
@@ -50,7 +50,7 @@ class SentenceJudge:
         warm(self._scorer)
 
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
-        """What each sentence says to the question, given the facts."""
+        """Score each sentence for the question, given the facts."""
         texts = [" ".join(fact.text.split()) for fact in facts[:MOST_FACTS]]
         own = user_values(texts, question)
         scores = self._scorer.score(question, [(" ".join(texts), placed(option, own)) for option in options])
@@ -59,7 +59,7 @@ class SentenceJudge:
     def gains(
         self, question: str, option: Option, facts: Sequence[Evidence], verdicts: Sequence[Verdict]
     ) -> list[float]:
-        """By how much each fact, read alone, raises the chance of one of the verdicts."""
+        """Return how much each fact, read alone, raises the probability of a verdict."""
         texts = ["", *(fact.text for fact in facts[:MOST_FACTS])]
         pairs = [(text, placed(option, user_values([text] if text else [], question))) for text in texts]
         alone, *each = self._scorer.score(question, pairs)

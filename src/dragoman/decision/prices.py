@@ -1,4 +1,4 @@
-"""What a user pays by a rule: free entry, reductions and lists of prices."""
+"""Price that a user pays by a rule: free entry, reductions and lists of prices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""What a question asks for (permission, a duty, a price) and whether a rule speaks about the same thing."""
+"""Aim of a question (permission, a duty, a price), and whether a rule is about the same thing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _NO_ACTIVITY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked for, and its words that must occur in a rule."""
+    """Target of a question, and its words that a rule must contain."""
 
     target: Target
     text: str

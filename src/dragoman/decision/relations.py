@@ -27,6 +27,8 @@ MOST = 5
 """Comparisons that are said of one sentence."""
 _OF_THINGS: frozenset[Scale] = frozenset({"length", "mass", "volume"})
 """What a question names of the thing that it asks about, whatever other things the user has: "and one of 38 cm?"."""
+_LISTED = re.compile(r" ?(?:,|,? and|,? or|&|/) ?(?:on )?")
+"""Between two weekdays of one list."""
 _DAY_SECONDS = 86400.0
 _MONTH_SECONDS = 30.44 * _DAY_SECONDS
 _OLDEST = 120
@@ -70,6 +72,8 @@ _SIDES: dict[str, tuple[str, bool, bool]] = {
     "most": ("at most", False, True),
 }
 """A side's words, whether it is the upper one, and whether the limit belongs to it."""
+_OVER_NEW_YEAR = "over new year"
+"""The side of a range of days that ends before it begins: its `low` is the first day, its `high` the last."""
 _TURNED = {"under": "least", "over": "most", "least": "under", "most": "over"}
 _BACK = 30
 """Characters before a number that are looked at."""
@@ -91,7 +95,7 @@ class Value:
     is_bound: bool = False
     """Whether the words around it make it a limit: `under 4`, `14 and over`, `8 to 12`."""
     side: str = ""
-    """The side of the limit that its words mean: a key of `_SIDES`."""
+    """The side of the limit that its words mean: a key of `_SIDES`, or `_OVER_NEW_YEAR`."""
 
 
 def _clock_time(match: re.Match[str]) -> str:
@@ -105,9 +109,9 @@ def values(text: str) -> tuple[Value, ...]:
     text = _PAST_OR_TO.sub(_clock_time, text)
     found: list[tuple[int, Value]] = []
     taken: list[tuple[int, int]] = []
-    for named, span in weekdays(text):
-        found.append((span.start, Value("weekday", 0, 0, text[span.start : span.end], weekdays=named)))
-        taken.append((span.start, span.end))
+    for named, start, end in _listed_weekdays(text):
+        found.append((start, Value("weekday", 0, 0, text[start:end], weekdays=named)))
+        taken.append((start, end))
     for day, span in days(text):
         named_day = _day(day, text[span.start : span.end].strip(" ."))
         found.append((span.start, _sided(named_day, text, span.start, span.end)))
@@ -141,6 +145,18 @@ def values(text: str) -> tuple[Value, ...]:
     return tuple(value for _, value in sorted(found, key=lambda each: each[0]))
 
 
+def _listed_weekdays(text: str) -> list[tuple[frozenset[int], int, int]]:
+    """The weekdays that a text names, those of one list together: "saturdays and sundays"."""
+    lists: list[tuple[frozenset[int], int, int]] = []
+    for named, span in weekdays(text):
+        if lists and _LISTED.fullmatch(text, lists[-1][2], span.start):
+            before, start, _ = lists.pop()
+            lists.append((before | named, start, span.end))
+        else:
+            lists.append((named, span.start, span.end))
+    return lists
+
+
 def _sided(value: Value, text: str, start: int, end: int) -> Value:
     """The value with the side that the words around it mean, where they say one."""
     before = _SIDE_BEFORE.search(text[max(0, start - _BACK) : start])
@@ -158,7 +174,7 @@ def _day(day: Day, shown: str) -> Value:
 
 
 def user_values(facts: Sequence[str], question: str) -> list[Value]:
-    """What the question and the user's sentences name, the question's first, each with whom it belongs to."""
+    """Return the values that the question and the user's sentences name, the question's first, with their owners."""
     known = people(tuple(facts), question)
     found = [value for segment, _ in segments(question, known, frozenset()) for value in _exact(segment)]
     asked = {value.scale for value in found} & _OF_THINGS
@@ -178,7 +194,7 @@ def is_replaced(fact: str, question: str) -> bool:
 
 
 def _whose(segment: str, value: Value, subject: frozenset[str], known: People) -> str:
-    """Whom a value belongs to: who is named last before it, else whom the piece is about."""
+    """Return the owner of a value: the person named last before it, else the subject of the piece."""
     before = segment[: segment.find(value.shown)]
     named = max(known.names, key=before.rfind, default="")
     if named and named in before:
@@ -202,7 +218,7 @@ def _exact(segment: str) -> list[Value]:
 def relations(sentence: str, own: Sequence[Value]) -> list[str]:
     """How the user's values stand to those of a sentence: `leo: 5 is not under 4`, `saturday is not in weekdays`."""
     said: dict[str, None] = {}
-    limits = values(spread(normalise(sentence)))
+    limits = _over_new_year(values(spread(normalise(sentence))))
     pairs = [(mine, limit) for mine in own for limit in limits if mine.scale == limit.scale or limit.is_bound]
     for mine, limit in sorted(pairs, key=lambda pair: (pair[0].scale != pair[1].scale, not pair[1].is_bound)):
         relation = _relation(mine, limit, sentence)
@@ -211,6 +227,25 @@ def relations(sentence: str, own: Sequence[Value]) -> list[str]:
         if len(said) == MOST:
             break
     return list(said)
+
+
+def _over_new_year(limits: Sequence[Value]) -> list[Value]:
+    """The limits, with a range that goes over the end of the year as one: "from october to march"."""
+    joined: list[Value] = []
+    for limit in limits:
+        before = joined[-1] if joined else None
+        if (
+            before is not None
+            and before.scale == limit.scale == "date"
+            and (before.side, limit.side) == ("least", "most")
+            and before.low > limit.high
+            and not before.unit
+            and not limit.unit
+        ):
+            joined[-1] = replace(before, high=limit.high, shown=f"{before.shown} to {limit.shown}", side=_OVER_NEW_YEAR)
+        else:
+            joined.append(limit)
+    return joined
 
 
 def with_relations(sentence: str, own: Sequence[Value]) -> str:
@@ -227,6 +262,9 @@ def _relation(mine: Value, limit: Value, sentence: str) -> str:
         some = mine.weekdays & limit.weekdays
         within = "is in" if some == mine.weekdays else "is partly in" if some else "is not in"
         return f"{within} {limit.shown}"
+    if limit.side == _OVER_NEW_YEAR:
+        inside = mine.low >= limit.low - _SAME or mine.high <= limit.high + _SAME
+        return f"is {'' if inside else 'not '}in {limit.shown}"
     limit_shown = limit.shown if mine.scale == limit.scale else plain(limit.low)  # "60 always" is a number
     return _against_side(mine, limit, limit_shown) if limit.side else _against(mine, limit, limit_shown)
 

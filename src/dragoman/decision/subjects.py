@@ -115,7 +115,7 @@ def people(texts: Iterable[str], question: str = "") -> People:
 
 
 def subject_of_fact(segment: str, known: People, before: frozenset[str]) -> frozenset[str]:  # noqa: PLR0911  # in order of certainty
-    """Whom a piece of a fact is about: keys of a person or thing; `before` is whom the piece before was about."""
+    """Return the subject of a piece of a fact: keys of a person or thing; `before` is whom the piece before was about."""
     named = _mentioned(segment, known)
     own = _OWN.search(segment)
     if named:
@@ -139,7 +139,7 @@ def subject_of_fact(segment: str, known: People, before: frozenset[str]) -> froz
 
 
 def subject_of_question(question: str, known: People) -> frozenset[str]:
-    """Whom a question is about; a thing's own name (`my dog`) is left to the rule."""
+    """Return the subject of a question; a thing (`my dog`) is left to the rule."""
     named = _mentioned(question.lower(), known)
     if named:
         return named

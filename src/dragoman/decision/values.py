@@ -31,7 +31,8 @@ class Decision:
     reason: str = ""
     """What was compared: `age 24 < 27`."""
     confidence: float = 0.0
-    by: Literal["code", "model"] = "code"
+    by: Literal["code", "words", "model"] = "code"
+    """What decided: a comparison, words that a rule and a fact share, or a model."""
     is_settled: bool = False
     """Whether no model is asked about it: what a user must not eat, and a cell that says yes or no."""
 

@@ -100,7 +100,7 @@ def prepare(text: str) -> str:
 
 
 def starts(text: str) -> Iterator[int]:
-    """Where an expression may begin: anywhere, but not within a number."""
+    """Return the positions where an expression may begin: all but those within a number."""
     return (i for i in range(len(text)) if not (i and text[i].isdigit() and text[i - 1].isdigit()))
 
 

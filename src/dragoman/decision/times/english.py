@@ -67,7 +67,7 @@ def prepare(text: str) -> str:
 
 
 def starts(text: str) -> Iterator[int]:
-    """Where an expression may begin: at every word."""
+    """Return the positions where an expression may begin: the start of every word."""
     return (match.start() for match in _START.finditer(text))
 
 

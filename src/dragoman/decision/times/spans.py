@@ -153,7 +153,7 @@ def named_day(named: Day, today: date, tense: Tense) -> LocalSpan | None:
 
 
 def nearest(spans: list[LocalSpan], today: date, tense: Tense) -> LocalSpan | None:
-    """Of spans in order, the last that has begun, the first that is not over, or the one nearest to today."""
+    """Choose among ordered spans: the last that has begun, the first that is not over, or the nearest to today."""
     now = midnight(today)
     past = [span for span in spans if span.start is not None and span.start <= now]
     coming = [span for span in spans if span.end is not None and span.end > now]

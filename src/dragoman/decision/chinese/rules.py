@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
-from dragoman.decision.chinese_words import canonical, content, is_negated
+from dragoman.decision.chinese.words import canonical, content, is_negated
 from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import spread
 from dragoman.decision.numerals import normalise
@@ -167,7 +167,7 @@ def rule_clauses(sentence: str, verb: str = "") -> tuple[RuleClause, ...]:
 
 
 def split_label(sentence: str) -> tuple[str, str]:
-    """What stands before a colon, and the rest: "退休：可全额提取"; no label where there is no short one."""
+    """Split a short label before a colon from the rest: "退休：可全额提取"; the label may be empty."""
     match = re.match("[*]{0,2}+(?P<label>[^：:，。；？?*]{1,10}+)[*]{0,2}+(?<![0-9])[：:]", sentence)
     return (match["label"].strip("* "), sentence[match.end() :].strip("* ")) if match else ("", sentence)
 
@@ -230,7 +230,7 @@ def _done(plain: str, verb: str) -> tuple[Effect, int]:
 
 
 def _subject(region: str) -> str:
-    """What a clause is about, where it stands before the verb."""
+    """Return the subject of a clause if it precedes the verb."""
     return _trimmed(re.split(r"[,，;；]", region)[-1].strip())
 
 
@@ -244,7 +244,7 @@ def _trimmed(text: str) -> str:
 
 
 def _tail(text: str) -> int:
-    """Where the words of `_TAIL` begin that reach to the end of a text; its length where there are none.
+    """Return the start of the words of `_TAIL` at the end of a text; its length if there are none.
 
     Read from the end: one expression over a row of words that may be cut in many ways takes exponential time.
     """
@@ -340,7 +340,7 @@ def _counted(piece: str) -> Counted | None:
 
 
 def _description(plain: str) -> str:
-    """What a group is described by, without the noun for people and without what was compared."""
+    """Return the description of a group without the noun for people and without compared quantities."""
     text = plain.replace("◇", "")
     relative = re.match(rf"(?P<what>.{{1,20}}?)的(?:{PERSON}|子女|家属|$)", text)
     if relative and not _GENERIC.match(relative["what"]):
@@ -383,7 +383,7 @@ def matches(description: str, fact: str, question: str = "") -> bool | None:
 
 
 def _kinds(fact: str) -> list[str]:
-    """What the things that a fact names belong to: a cat is a pet."""
+    """Return the kinds of the things that a fact names: a cat is a pet."""
     return [kind for kind, members in categories("zh").things.items() if any(word in fact for word in members)]
 
 

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from dragoman.core.caches import text_cache
 from dragoman.decision.applies import applies
 from dragoman.decision.categories import categories
-from dragoman.decision.chinese_rules import Group, RuleClause, groups_of, matches, rule_clauses, split_label
-from dragoman.decision.chinese_words import canonical, content, tokens
+from dragoman.decision.chinese.rules import Group, RuleClause, groups_of, matches, rule_clauses, split_label
+from dragoman.decision.chinese.words import canonical, content, tokens
 from dragoman.decision.compare import compare
 from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.conditions import Clause
@@ -78,7 +78,7 @@ class _Truth:
 
 
 def target(question: str) -> Target:
-    """What a Chinese question asks for."""
+    """Return what a Chinese question asks for."""
     plain = normalise(question)
     return next((name for name, pattern in _TARGETS if pattern.search(plain)), "permit")
 
@@ -114,7 +114,7 @@ def told(facts: tuple[str, ...], question: str) -> Told:
 
 
 def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = "") -> Decision:
-    """What a sentence of the documents decides for a question and the user's facts.
+    """Decide a question by a sentence of the documents and the user's facts.
 
     `path` are the headings above the sentence. The verdict is "none" where the sentence does not speak to the question.
     """
@@ -400,7 +400,7 @@ def _group(group: Group, known: Told, *, calendar: bool = False) -> _Truth:  # n
 
 
 def _of_status(description: str) -> _Truth:
-    """What is missing where a rule is for students, members or residents, and the user told nothing of it."""
+    """Return the missing status if a rule is for students, members or residents and no fact states it."""
     taxonomy = categories("zh")
     status = next((name for name, words in taxonomy.statuses.items() if words.fullmatch(description)), "")
     return _Truth(None, missing=status, ask=taxonomy.status_questions.get(status, ""))

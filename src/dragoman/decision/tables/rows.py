@@ -211,7 +211,7 @@ _NO = frozenset(
 
 
 def flag(cell: str) -> bool | None:
-    """What a cell says by yes or no; None where it says something else."""
+    """Read a cell as yes or no; None if it says something else."""
     value = cell.strip().casefold()
     return True if value in _YES else False if value in _NO else None
 

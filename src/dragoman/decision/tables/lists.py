@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.decision.cells import read_row
 from dragoman.decision.choose import Analyse
 from dragoman.decision.comparisons import comparisons
 from dragoman.decision.groups import GENERAL, roots
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
-from dragoman.decision.tables import pick
+from dragoman.decision.tables.cells import read_row
+from dragoman.decision.tables.rows import pick
 from dragoman.text import lazy_re as re
 
 _POINT = re.compile(r"\s*+(?:[-*•]|\d{1,2}[.)])\s++(?P<text>\S.*+)")

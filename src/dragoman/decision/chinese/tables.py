@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.decision.cells import Row, read_row
-from dragoman.decision.chinese_applies import Target, eligible
-from dragoman.decision.chinese_words import canonical, content, tokens
+from dragoman.decision.chinese.applies import Target, eligible
+from dragoman.decision.chinese.words import canonical, content, tokens
 from dragoman.decision.numerals import normalise
+from dragoman.decision.tables.cells import Row, read_row
 from dragoman.decision.values import Decision
 from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
@@ -29,7 +29,7 @@ _DIGITS = {char: str(i) for i, char in enumerate("零一二三四五六七八九
 
 @dataclass(frozen=True, slots=True)
 class TableAnswer:
-    """What a table answers: the words, and the decision that chose the row, where a fact about the user did."""
+    """Answer of a table: the words, and the decision if a fact about the user chose the row."""
 
     text: str
     decision: Decision | None = None

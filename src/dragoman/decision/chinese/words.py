@@ -55,7 +55,7 @@ def canonical(text: str) -> str:
 
 @text_cache(maxsize=4096)
 def tokens(text: str) -> frozenset[str]:
-    """What a text is compared by: telling characters, pairs of them, numbers, `@` days and seasons, `#` matters."""
+    """Return the tokens by which texts are compared: characters, pairs of them, numbers, `@` days and seasons, `#` matters."""
     _, _, matters = _table()
     plain = canonical(text)
     found = {f"#{name}" for name, pattern in matters if pattern.search(normalise(text)) or pattern.search(plain)}

@@ -17,7 +17,7 @@ from dragoman.decision.facts import Known, Situation, situation
 from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.questions import stemmed
-from dragoman.decision.tables import flag
+from dragoman.decision.tables.rows import flag
 from dragoman.decision.values import Decision, Verdict
 from dragoman.text.language import language
 
@@ -39,6 +39,20 @@ _ASKING = (
 )
 """Words with which people ask for a value, whatever it is of."""
 _PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
+_PLAIN_COLUMN = re.compile(
+    r"(?P<price>prices?|costs?|fees?|fares?|charges?)|(?P<when>times?|days?|when|hours|opening hours|dates?)"
+    r"|(?P<note>notes?|remarks?|comments?|details?|conditions?)",
+    re.IGNORECASE,
+)
+"""Columns whose name adds nothing to a value that says what it is."""
+_MONEY = re.compile(
+    r"[€£$¥]|\b(?:euros?|francs?|pounds?|dollars?|crowns?|pence|cents?|EUR|GBP|USD|CHF|free|nothing)\b", re.IGNORECASE
+)
+_WHEN = re.compile(
+    r"\d[:.h]\d\d|\d ?[ap]\.?m\b|\b(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|daily|weekdays?|weekends?)\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b",
+    re.IGNORECASE,
+)
 _COLUMN = re.compile(r"(?P<name>[^:：]{1,60})[:：]\s*+(?P<value>.+)")
 
 
@@ -77,13 +91,26 @@ def read_row(text: str) -> Row | None:
 
 
 def row_sentence(text: str) -> str:
-    """A row in words: `day ticket: adults 28 euros, students 22 euros`; other text as it is."""
+    """A row in words: `day ticket: adults 28 euros, students 22 euros`; other text as it is.
+
+    A column's name goes where its value says what it is: `Child: 8 €, up to 14` for a price and a note.
+    """
     row = read_row(text)
     if row is None:
         return text
     if language(text) == "zh":
         return f"{row.label}：{'，'.join(f'{name}{value}' for name, value in row.cells)}"
-    return f"{row.label}: {', '.join(f'{name} {value}' for name, value in row.cells)}"
+    shown = [value if _says_itself(name, value) else f"{name} {value}" for name, value in row.cells]
+    return f"{row.label}: {', '.join(shown)}"
+
+
+def _says_itself(column: str, value: str) -> bool:
+    kind = _PLAIN_COLUMN.fullmatch(column.strip())
+    if kind is None:
+        return False
+    if kind["note"]:
+        return any(character.isalpha() for character in value)
+    return bool(_MONEY.search(value)) if kind["price"] else bool(_WHEN.search(value))
 
 
 def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *, turn: str = "") -> Cell | None:
@@ -267,7 +294,7 @@ def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | N
 
 
 def _whom(facts: Sequence[str], question: str) -> str:
-    """Whom a question is about, in words: "me", "Mila", "my daughter"."""
+    """Return the words for the subject of a question: "me", "Mila", "my daughter"."""
     current = situation(facts, question)
     names = [key for key in current.subject if key in current.people.names]
     if names:

@@ -1,0 +1,1 @@
+"""Answers from tables and lists: which row, which cell, which points."""
