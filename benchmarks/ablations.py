@@ -60,7 +60,7 @@ def right(split: str, every: int, overrides: Sequence[str]) -> list[tuple[bool, 
     """Of each item, whether it is answered rightly, and whether yes or no is the opposite of what is right."""
     results = []
     for place in places(split, every):
-        for label, what, quoted, _ in tried(place, overrides):
+        for label, what, _, quoted, _ in tried(place, overrides):
             opposite = {label, what} == {"yes", "no"}
             results.append((quoted and what != "none" if label == "value" else label == what, opposite))
     return results

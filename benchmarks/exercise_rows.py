@@ -5,7 +5,8 @@
 A row is a question, facts about a user, a sentence under its headings with the comparisons of code behind it, and what
 the sentence says to the question: yes, no, unknown (a fact is missing), value or none. `train.jsonl` and `dev.jsonl`
 have the deciding sentence of every exercise and its hardest neighbours. `variants.jsonl` has rows of `train` without a
-label: with other people's facts, with other numbers in facts, question or sentence, or without the fact that decides.
+label: with other people's facts in place of the user's or beside them, with other numbers in facts, question or
+sentence, or without the fact that decides.
 """
 
 from __future__ import annotations
@@ -138,6 +139,11 @@ class Place:
                 rest = [fact for number, fact in enumerate(facts) if number not in needed]
                 yield row(question, rest, texts[0], group=group, kind="dropped")
             theirs = [other for other in self._facts if other != facts]
+            strangers = sorted({fact for other in theirs for fact in other} - set(facts))
+            for _ in range(2):
+                more = [*facts, *rng.sample(strangers, min(len(strangers), rng.randint(1, 4)))]
+                rng.shuffle(more)
+                yield row(question, more, texts[0], group=group, kind="more facts")
             for other in rng.sample(theirs, min(6, len(theirs))):
                 mixed = [*other, *(rng.sample(facts, 1) if facts and rng.random() < 0.3 else ())]
                 rng.shuffle(mixed)

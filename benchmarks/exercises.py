@@ -40,7 +40,8 @@ kind = "gate.similarity.v1"
 kind = "planner.similarity.v1"
 fallback = "all"
 """
-_YES, _NO = re.compile(r"\bYes[,.:]"), re.compile(r"\bNo[,.:]")
+_YES, _NO = re.compile(r"\b(?:Yes|Probably yes)[,.:]"), re.compile(r"\b(?:No|Probably not)[,.:]")
+_LIKELY = re.compile(r"\bProbably (?:yes|not)[,.:]")
 _DECLINED = re.compile(r"could(?:n't| not) find|don't know for certain", re.IGNORECASE)
 
 
@@ -72,8 +73,8 @@ def strangers_facts(split: str) -> list[str]:
 
 def tried(
     place: dict[str, Any], overrides: Sequence[str], other: Sequence[str] = (), most: int = 0
-) -> Iterator[tuple[str, str, bool, float]]:
-    """For each item of a place: its label, what was said, whether the deciding words were quoted, and the seconds.
+) -> Iterator[tuple[str, str, bool, bool, float]]:
+    """For each item of a place: its label, what was said, whether flatly, whether with the deciding words, the seconds.
 
     With `most`, so many of the `other` facts are known of the user too, before and after those of the item.
     """
@@ -93,7 +94,7 @@ def tried(
                 reply = assistant.ask(item["question"], user=user).text
                 quotes = item.get("quotes", ())
                 quoted = bool(quotes) and plain(quotes[0]) in plain(reply)
-                yield item["label"], said(reply), quoted, perf_counter() - began
+                yield item["label"], said(reply), _LIKELY.search(reply) is None, quoted, perf_counter() - began
 
 
 def main() -> None:
@@ -109,11 +110,13 @@ def main() -> None:
     given = parser.parse_args()
     other = strangers_facts(given.split) if given.other_facts else []
     counts: Counter[tuple[str, str]] = Counter()
+    flatly: Counter[tuple[str, str]] = Counter()
     quoted: list[bool] = []
     seconds: list[float] = []
     for place in places(given.split, given.every):
-        for label, what, right, took in tried(place, given.set, other, given.other_facts):
+        for label, what, flat, right, took in tried(place, given.set, other, given.other_facts):
             counts[label, what] += 1
+            flatly[label, what] += flat
             seconds.append(took)
             if label != "none":
                 quoted.append(right)
@@ -127,10 +130,13 @@ def main() -> None:
             tuple((label, "none") for label in ("yes", "no", "ask", "value")),
         ),
     }
+    yes_or_no = sum(count for (label, _), count in counts.items() if label in ("yes", "no"))
     print(f"{sum(counts.values())} items of {given.split}")
     for name, (labels, cells) in rows.items():
         total = sum(count for (label, _), count in counts.items() if label in labels)
         print(f"{name:32} {sum(counts[cell] for cell in cells) / max(1, total):6.1%} of {total}")
+    opposite = flatly["yes", "no"] + flatly["no", "yes"]
+    print(f"{'the opposite, without a doubt':32} {opposite / max(1, yes_or_no):6.1%} of {yes_or_no}")
     print(f"{'the deciding words are quoted':32} {sum(quoted) / max(1, len(quoted)):6.1%} of {len(quoted)}")
     ordered = sorted(seconds)
     print(f"p50 {ordered[len(ordered) // 2] * 1000:.0f} ms, p95 {ordered[int(len(ordered) * 0.95)] * 1000:.0f} ms")

@@ -29,7 +29,7 @@ from dragoman.datasets.open import open_dataset, resolve
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.onnx.scorer import Scorer
 from dragoman.models.part import open_part
-from dragoman.retriever.joint import JointRetriever, asked
+from dragoman.retriever.joint import JointRetriever, pair_query
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import Analyser
 
@@ -54,7 +54,7 @@ class Case:
     def pairs(self) -> list[tuple[str, str]]:
         """What is asked with a document's own persona, and the document."""
         personas = {row.id: row.text for row in self.rows if row.parent is None}
-        return [(asked(personas[row.parent], self.question), row.indexed) for row in self.rows if row.parent]
+        return [(pair_query(personas[row.parent], self.question), row.indexed) for row in self.rows if row.parent]
 
 
 def made(count: int) -> list[Case]:

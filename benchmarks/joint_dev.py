@@ -15,7 +15,7 @@ import numpy as np
 from dragoman.datasets.pair_claims import begin, q2
 from dragoman.datasets.pair_reading import read_lines
 from dragoman.datasets.pair_rows import PairRow, read_rows
-from dragoman.models.joint import HEADS, JointScorer, joined
+from dragoman.models.joint import HEADS, JointScorer, pair_text
 from dragoman.text.sentences import sentences
 from dragoman.train.joint_measures import auc, by_kind, measured, ranked
 
@@ -40,7 +40,7 @@ def main() -> None:
     if given.data:
         rows += [*q2(given.data), *begin(given.data)]
     table: dict[str, float] = {}
-    scores = scorer.read([(joined(row.question, row.fact), row.text) for row in rows], tuple(HEADS))
+    scores = scorer.read([(pair_text(row.question, row.fact), row.text) for row in rows], tuple(HEADS))
     table |= measured(rows, scores)
     table |= {f"kind/{kind} ({count})": share for kind, (share, count) in by_kind(rows, scores).items()}
     if cosine:
@@ -75,7 +75,7 @@ def _cosine(base: str, device: str) -> Cosine:
 
 def _cosine_table(rows: Sequence[PairRow], cosine: Cosine) -> dict[str, float]:
     """What the untrained encoder says where a head decides: the nearness of the two texts."""
-    near = cosine([joined(row.question, row.fact).replace("[SEP]", "") for row in rows], [row.text for row in rows])
+    near = cosine([pair_text(row.question, row.fact).replace("[SEP]", "") for row in rows], [row.text for row in rows])
     found: dict[str, float] = {}
     for name in dict.fromkeys(row.set for row in rows):
         for head in ("answers", "needs", "entails"):
@@ -99,8 +99,10 @@ def prefeval(scorer: JointScorer, data: Path, cosine: Cosine | None) -> dict[str
     told = [item["preference"] for item in items for _ in range(4)]
     asked = [item["question"] for item in items for _ in range(4)]
     readings = {
-        "question": [(joined(question, fact), text) for question, fact, text in zip(asked, told, options, strict=True)],
-        "suits": [(joined("Would this suit me?", fact), text) for fact, text in zip(told, options, strict=True)],
+        "question": [
+            (pair_text(question, fact), text) for question, fact, text in zip(asked, told, options, strict=True)
+        ],
+        "suits": [(pair_text("Would this suit me?", fact), text) for fact, text in zip(told, options, strict=True)],
     }
     found: dict[str, float] = {"prefeval/items": float(len(items))}
 

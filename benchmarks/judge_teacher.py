@@ -5,8 +5,10 @@
 
 `FOLDER` holds a causal language model as transformers reads it. Its first `--layers` layers get a head with five labels
 (yes, no, unknown, value, none) and learn from `train.jsonl`; the head reads the last token. `train-labels.npy`,
-`variants-labels.npy` and `dev-labels.npy` hold the probabilities of the five labels for every row of these files.
-Measured on `dev.jsonl`: what is said of the deciding sentence, and whether that sentence ranks first.
+`variants-labels.npy` and `generated-labels.npy` hold the probabilities of the five labels for the rows of these files;
+of the neighbours of a deciding sentence three are labelled, the others have zeros. With `--wait`, `generated.jsonl` is
+waited for. Measured on `dev.jsonl`: what is said of the deciding sentence, and whether that sentence
+ranks first.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ import argparse
 import json
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -149,6 +151,18 @@ def fit(
         print(f"epoch {epoch + 1}: {report(rows['dev'], chances)}, {perf_counter() - began:.0f} s", flush=True)
 
 
+def hardest(rows: Sequence[dict[str, Any]], most: int = 3) -> list[int]:
+    """The deciding sentences and their first neighbours; all rows where nothing is labelled by hand."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for number, row in enumerate(rows):
+        if row["kind"] == "neighbour":
+            seen[row["group"]] += 1
+        if row["kind"] != "neighbour" or seen[row["group"]] <= most:
+            chosen.append(number)
+    return chosen
+
+
 def main() -> None:
     """Teach, measure and label."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -160,6 +174,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.2e-5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="wait for generated.jsonl")
     parser.add_argument("--limit", type=int, help="rows of each file, for a trial")
     given = parser.parse_args()
     from tokenizers import Tokenizer
@@ -168,19 +183,31 @@ def main() -> None:
     torch.manual_seed(given.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
-    rows: dict[str, list[dict[str, Any]]] = {}
-    ids: dict[str, list[list[int]]] = {}
-    for name in ("train", "variants", "dev"):
+
+    def read(name: str) -> tuple[list[dict[str, Any]], list[list[int]]]:
         lines = (given.rows / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows[name] = [json.loads(line) for line in lines[: given.limit]]
-        ids[name] = [each.ids[-_LONGEST:] for each in tokenizer.encode_batch([prompt(row) for row in rows[name]])]
+        rows = [json.loads(line) for line in lines[: given.limit]]
+        return rows, [each.ids[-_LONGEST:] for each in tokenizer.encode_batch([prompt(row) for row in rows])]
+
+    rows, ids = {}, {}
+    for name in ("train", "dev"):
+        rows[name], ids[name] = read(name)
     model = Teacher(given.model, given.layers).to(device)
     print(f"{ {name: len(each) for name, each in rows.items()} } rows, {perf_counter() - began:.0f} s", flush=True)
     fit(model, rows, ids, given, device)
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, encoded in ids.items():
-        np.save(given.out / f"{name}-labels.npy", labelled(model, encoded, device).astype(np.float16))
-    print(f"labelled, {perf_counter() - began:.0f} s")
+    for name in ("variants", "train", "generated"):
+        while (
+            name == "generated" and not (given.rows / f"{name}.jsonl").exists() and perf_counter() - began < given.wait
+        ):
+            sleep(1.0)
+        if (given.rows / f"{name}.jsonl").exists():
+            some, encoded = read(name)
+            chosen = hardest(some)
+            chances = np.zeros((len(some), len(LABELS)), np.float16)
+            chances[chosen] = labelled(model, [encoded[number] for number in chosen], device)
+            np.save(given.out / f"{name}-labels.npy", chances)
+            print(f"{name}: {len(chosen)} rows labelled, {perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@
 `benchmarks/memory_turns/*.jsonl.gz` has one turn a line: its `text`, and in `keep` the parts of it that tell something
 about the user. `train` teaches; `test` was written apart, and nobody has looked at its errors. Training turns are also
 the facts (to keep) and the questions (nothing to keep) of `benchmarks/exercises`, and requests of CLINC (nothing to
-keep; `--data`, CC BY 3.0), which people type without a question mark. A part counts as met where the facts
-hold three fifths of its words, a fact as right where three fifths of its words are of such parts.
+keep; `--data`, CC BY 3.0), which people type without a question mark, and messages of chitchat (MIT) that speak of
+nobody; those in which junk is counted (`benchmarks/memory_facts.py`) are not among them.
+A part counts as met where the facts hold three fifths of its words, a fact as right where three fifths of its words
+are of such parts.
 """
 
 from __future__ import annotations
@@ -45,6 +47,10 @@ EXERCISES = Path(__file__).with_name("exercises") / "train.jsonl.gz"
 WEIGHTS = Path(__file__).parent.parent / "src" / "dragoman" / "memory" / "data" / "english_write_gate.json.gz"
 _OF_EXERCISES = 400
 _OF_CLINC = 1500
+_OF_CHITCHAT = 1000
+_COUNTED_DIALOGUES = 500
+"""Those of chitchat in which junk is counted."""
+_OF_SOMEBODY = re.compile(r"\b(?:i|im|ive|my|me|mine|we|our|us|he|his|she|her|they|their)\b", re.IGNORECASE)
 _OF_ONESELF = re.compile(
     r"(?:(?:hey|hi|so|well|because|since),? )?(?:i|i'm|i've|my|we|our)\b(?! (?:want|need|would|wanna|wish|must know))"
 )
@@ -81,6 +87,15 @@ def of_clinc(data: Path) -> list[dict[str, Any]]:
     return [{"text": text, "keep": []} for text in random.Random(0).sample(requests, _OF_CLINC)]
 
 
+def of_chitchat(data: Path) -> list[dict[str, Any]]:
+    """Messages of small talk that say nothing of anybody."""
+    with gzip.open(data / "more" / "chitchat" / "dialogues.jsonl.gz", "rt", encoding="utf-8") as lines:
+        dialogues = [json.loads(line)["messages"] for line in lines][_COUNTED_DIALOGUES:]
+    texts = sorted({text for messages in dialogues for message in messages for text in message})
+    told = [text for text in texts if len(text) > 1 and not _OF_SOMEBODY.search(spelt(text))]
+    return [{"text": text, "keep": []} for text in random.Random(0).sample(told, _OF_CHITCHAT)]
+
+
 def is_kept(turn: dict[str, Any], piece: Piece) -> bool:
     """Whether more than half of a piece is to be kept."""
     shared, start = 0, 0
@@ -98,7 +113,7 @@ def train(data: Path) -> dict[str, Any]:
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    turns = [*read_turns("train"), *of_exercises(), *of_clinc(data)]
+    turns = [*read_turns("train"), *of_exercises(), *of_clinc(data), *of_chitchat(data)]
     rows = [(turn, piece) for turn in turns for piece in pieces(turn["text"])]
     encoder = OnnxEncoder()
     parts = np.asarray(encoder.encode([spelt(piece.text).strip() for _, piece in rows]))

@@ -66,7 +66,16 @@ def test_the_fixed_planner_must_be_told_its_sources():
 
 
 def test_a_question_about_the_user_reads_the_memory_and_not_the_documents():
-    assert plan("Where do I live?", DOCUMENTS=0.99, MEMORY=0.1).steps == (("MEMORY",),)
+    assert plan("Where do I live?", DOCUMENTS=0.4, MEMORY=0.1).steps == (("MEMORY",),)
+    assert plan("Where do I live?", DOCUMENTS=0.99, MEMORY=0.9).steps == (("MEMORY",),)
+
+
+def test_what_the_agent_remembers_is_no_question_for_documents():
+    assert plan("What do you know about my bin?", DOCUMENTS=0.99, MEMORY=0.1).steps == (("MEMORY",),)
+
+
+def test_a_question_about_the_user_reads_documents_too_where_no_fact_answers_it_and_they_may():
+    assert set(plan("How much is my bin?", DOCUMENTS=0.99, MEMORY=0.1).sources) == {"PERSONA", "MEMORY", "DOCUMENTS"}
 
 
 def test_a_question_about_the_world_brings_what_its_source_needs_first():

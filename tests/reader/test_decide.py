@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 def nora(tmp_path, weights_home):
     with dragoman.load("harbour", state=tmp_path / "state") as assistant:
         assistant.ask(TOLD)
-        assert assistant.ask(SOUP).text.startswith("No.")
+        assert assistant.ask(SOUP).text.startswith("No: you told me that you are allergic to shellfish.")
         yield assistant
 
 
@@ -73,3 +73,12 @@ def test_a_cell_that_says_yes_or_no_answers_for_its_row(pottery):
 def test_which_of_them_chooses_among_the_rows_of_the_last_reply(pottery):
     assert "Tenmoku" in pottery.ask("Which glazes are food safe?", dialogue="d").text
     assert pottery.ask("Which of them is the cheapest?", dialogue="d").text.startswith("Celadon: 9")
+
+
+def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_from_documents(tmp_path, weights_home):
+    with dragoman.load("harbour", state=tmp_path / "state") as assistant:
+        assistant.ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
+        assert "baker" in assistant.ask("What is my job now?").text
+        assert "Copper Row" in assistant.ask("What's my address?").text
+        for question in ("How old is my son?", "When is my birthday?", "What's my favourite colour?"):
+            assert assistant.ask(question).text == "I don't know that: you have not told me yet.", question

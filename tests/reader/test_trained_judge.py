@@ -8,6 +8,7 @@ from dragoman.core.values import Context, Draft, Evidence, Passage
 from dragoman.decision import judge as sentence_judge
 from dragoman.decision.joint import Option, PairScore
 from dragoman.decision.values import Decision
+from dragoman.reader.phrases import NEAREST
 from dragoman.reader.trained_judge import TrainedJudge
 
 LACKING = None
@@ -87,6 +88,29 @@ def test_a_sentence_that_answers_is_quoted_where_the_rules_found_nothing(judged)
 def test_an_open_question_keeps_the_sentence_of_the_rules(judged):
     readings = {OTHER: score(0.3), RULE: score(0.9)}
     assert judged(readings, QUOTED, question="What does the visit cost?") is None
+
+
+def test_a_doubt_of_the_rules_goes_where_their_sentence_surely_answers(judged):
+    doubted = Draft(f"The closest I found: {RULE}", 0.2, "quoted", notes=NEAREST)
+    question = "What does Mia pay?"
+    sure = judged({RULE: score(0.8), OTHER: score(0.1)}, doubted, question=question)
+    assert sure.options[0].sentence == RULE and not sure.doubt
+    assert judged({RULE: score(0.3), OTHER: score(0.1)}, doubted, question=question) is None
+
+
+def test_a_value_asked_by_somebody_unknown_is_left_to_the_rules(judged):
+    doubted = Draft(f"The closest I found: {OTHER}", 0.2, "quoted", notes=NEAREST)
+    readings = {RULE: score(0.9), OTHER: score(0.05)}
+    assert judged(readings, doubted, question="What does a child pay?", facts=()) is None
+
+
+def test_code_asks_for_nothing_that_the_model_does_not_miss(judged):
+    draft = Draft(
+        f"That depends: {RULE} How old are you?", 0.8, "composed", notes={"by": "code", "decision": "unknown"}
+    )
+    answer = judged({RULE: score(0.9, unknown=0.05)}, draft, question="When do children go in?")
+    assert answer.decision is None and answer.options[0].sentence == RULE
+    assert judged({RULE: score(0.9, unknown=0.5)}, draft, question="When do children go in?") is None
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""UniMS-RAG's planner: a unified model says the acting tokens, held to the orders that the sources' needs allow.
+"""Trained planner of UniMS-RAG and SAFARI: a unified model writes acting tokens, limited to legal orders of sources.
 
 Every legal order has a probability; the plan is the most probable one. With `aware`, the model also plans after reading
-what the sources have to offer, and the two are averaged: another setting than the paper's.
+the candidates, and the two plans are averaged, unlike in the papers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TOLD = 4
 
 @planners.register("acting.v1")
 class ActingPlanner:
-    """Plans by a part that `dragoman train unims` or `safari` made; the reason gives the orders' probabilities.
+    """Planner with a part of `dragoman train unims` or `safari`; the reason lists the probabilities of orders.
 
     Inputs:
         aware: plan also after reading candidates: those of `retriever`, or all of a source of at most `small` passages.
@@ -124,7 +124,7 @@ class ActingPlanner:
     def _chances(
         self, opened: UnifiedPart, turns: Sequence[Context], sources: Sequence[Source], orders: Sequence[Order]
     ) -> list[dict[Order, float]]:
-        """The probability of each order, for each turn."""
+        """Return the probability of each order, for each turn."""
         if not self._aware:
             return [self._moved(opened, "context", one) for one in opened.runtime.plan(turns, orders)]
         if opened.shape.layout != "tree":
@@ -161,16 +161,16 @@ class ActingPlanner:
 
     def _judgings(self, turns: Sequence[Context], sources: Sequence[Source]) -> list[Judging]:
         requests = [Request(context, tuple(sources), k=self._pool) for context in turns]
-        candidates = offers.offered(
+        candidates = offers.find_candidates(
             requests, store=self._store, inner=self._retriever, pool=self._pool, small=self._small
         )
         return [
-            Judging(context, offers.candidates(offers.ordered(piece.passage for piece in pieces)))
+            Judging(context, offers.candidates(offers.parents_first(piece.passage for piece in pieces)))
             for context, pieces in zip(turns, candidates, strict=True)
         ]
 
     def _described(self, turns: Sequence[Context], strange: Sequence[Source]) -> list[dict[SourceName, float]]:
-        """How close each turn is to the descriptions of the sources that the part does not know, where one looks."""
+        """Return the closeness of each turn to the descriptions of sources that the part does not know, if enabled."""
         if self._encoder is None or not self._looks or not strange:
             return [{} for _ in turns]
         texts = [source.description or source.name for source in strange]
@@ -183,7 +183,7 @@ class ActingPlanner:
 
     @staticmethod
     def _lost(opened: UnifiedPart, context: Context) -> list[str]:
-        """What of the dialogue found no room."""
+        """Return notes on turns that did not fit into the window."""
         turns = getattr(opened.runtime, "turns", None)
         if turns is None:
             return []
@@ -237,7 +237,7 @@ def _plan(
     strange: Sequence[SourceName],
     lost: Sequence[str],
 ) -> Plan:
-    """The most probable order, with what was added to it by description, and why."""
+    """Return the most probable order, with sources added by their description, and the reason."""
     best = max(chances, key=lambda order: (chances[order], -len(order)))
     needed = {source.name for source in graph.close(best)} - {*best}
     asked = [name for name in graph.names if name in near and _is_met(graph, name, {*best, *near, *needed})]
@@ -265,7 +265,7 @@ def _is_met(graph: SourceGraph, name: SourceName, asked: set[SourceName]) -> boo
 
 
 def _legal(graph: SourceGraph, best: Order, more: Sequence[SourceName]) -> Order:
-    """The model's order, each source after those of the others that it needs; then what is left of them."""
+    """Insert the sources of `more` into the model's order, each before those that need it; the rest comes last."""
     order: list[SourceName] = []
     for name in best:
         order += [source.name for source in graph.close([name]) if source.name in more and source.name not in order]

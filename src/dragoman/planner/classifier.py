@@ -1,4 +1,4 @@
-"""A planner of a trained encoder: a probability for each source that it knows, and the best legal plan of them.
+"""Planner with a trained encoder: a probability for each source that it knows, and the best legal plan.
 
 A source asks for others by `needs`, and the classifier may want one without the other. Each source then counts with
 its log-odds above its threshold, those below it as a loss, and the plan with the largest sum is taken: a source that is
@@ -27,7 +27,7 @@ _EDGE = 1e-6
 
 @planners.register("classifier.v1")
 class ClassifierPlanner:
-    """Plans by a part that `dragoman train planner-classifier` made; NULL where no source reaches its threshold.
+    """Planner with a part of `dragoman train planner-classifier`; NULL if no source reaches its threshold.
 
     Sources are known to the part by their names. One that it does not know is never asked, nor is one that needs it;
     the plan's reason says so. `threshold` stands in for the part's own thresholds, of all sources.
@@ -69,7 +69,7 @@ class ClassifierPlanner:
 def best_legal(
     graph: SourceGraph, probabilities: Mapping[SourceName, float], thresholds: Mapping[SourceName, float]
 ) -> tuple[SourceName, ...]:
-    """The legal set of sources with the largest sum of log-odds above the thresholds, in legal order.
+    """Return the legal set of sources with the largest sum of log-odds above the thresholds, in legal order.
 
     Sources that pass together with all that they need are always in it; only among the others is there a choice.
     Of equal sums the smaller set is taken.

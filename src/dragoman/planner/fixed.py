@@ -1,4 +1,4 @@
-"""The papers' rows without planning: every source on every turn, or always the same ones."""
+"""Planners that ignore the turn, for the papers' rows without planning: all sources, or always the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.sources.graph import SourceGraph
 
 @planners.register("all.v1")
 class AllPlanner:
-    """Every declared source, each after those it needs; with `joint`, all in one step, as PK-ICR searches them."""
+    """Plans every declared source, each after those it needs; with `joint`, all in one step, as in PK-ICR."""
 
     def __init__(self, *, joint: bool = False) -> None:
         self._joint = joint
@@ -28,7 +28,7 @@ class AllPlanner:
 
 @planners.register("fixed.v1")
 class FixedPlanner:
-    """The same sources on every turn, one a step: SAFARI's rows without planning."""
+    """Plans the same sources on every turn, one a step: SAFARI's rows without planning."""
 
     def __init__(self, *, sources: tuple[str, ...]) -> None:
         if any(isinstance(name, Source) for name in sources):  # the declared ones are given where none are named

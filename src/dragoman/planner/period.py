@@ -1,4 +1,4 @@
-"""Which documents a question wants by their date: "the notices since March", "last year's report", 去年的通知.
+"""Period of the documents that a question asks for: "the notices since March", "last year's report", 去年的通知.
 
 Only a time that belongs to documents is a filter. "What is on in July?" asks for what documents say about July.
 """
@@ -43,7 +43,7 @@ _OPEN = re.compile(r"\Afrom (?!.{0,60} (?:to|until|till|through|on|onwards?)\b)"
 
 
 def with_period(plan: Plan, context: Context, zone: tzinfo) -> Plan:
-    """A plan limited to the time that the caller or the question wants; dates are days, the last one excluded."""
+    """Limit a plan to the period that the caller or the question gives; dates are days, the last one excluded."""
     control = context.control
     since, until = control.since, control.until
     if not (since or until):
@@ -55,7 +55,7 @@ def with_period(plan: Plan, context: Context, zone: tzinfo) -> Plan:
 
 
 def documents_period(question: str, at: datetime, zone: tzinfo) -> Period | None:
-    """The period of the documents that a question wants; None where it wants documents of any date."""
+    """Return the period of the documents that a question asks for; None for any date."""
     opening = question[:_LONGEST]
     if not _HINT.search(opening):
         return None

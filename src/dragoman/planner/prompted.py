@@ -18,7 +18,7 @@ _BEFORE, _AFTER = r"(?<![a-z0-9_-])", r"(?![a-z0-9_-])"
 
 @planners.register("prompted.v1")
 class PromptedPlanner:
-    """What the model wrote, as a plan: names that are not declared are kept, so that the agent's fallback sees them."""
+    """Planner that prompts a language model; undeclared names stay in the plan, for the agent's fallback to handle."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PromptedPlanner:
 
 
 def parse(text: str, sources: Sequence[Source], confidence: float = 1.0) -> Plan:
-    """The plan that a model wrote: declared names in its order, NULL, or the unknown word it said instead."""
+    """Parse a model's plan: declared names in its order, NULL, or else the unknown word that it wrote."""
     declared = {source.name.casefold(): source.name for source in sources}
     said_names = _mentioned(text, [*declared, _NULL.casefold()])
     named = list(dict.fromkeys(declared[name] for name in said_names if name in declared))
@@ -61,7 +61,7 @@ def parse(text: str, sources: Sequence[Source], confidence: float = 1.0) -> Plan
 
 
 def _mentioned(text: str, names: Sequence[str]) -> list[str]:
-    """The names that a text mentions, in its order; of two at one place the longer."""
+    """Return the names that a text mentions, in its order; of two at one place the longer."""
     longest = sorted(names, key=len, reverse=True)
     written = (re.escape(name) for name in longest)
     pattern = "|".join(f"{_BEFORE}{name}{_AFTER}" if name.isascii() else name for name in written)

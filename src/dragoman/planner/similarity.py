@@ -1,4 +1,4 @@
-"""The default planner: a source is asked where it holds something relevant and the question is its business."""
+"""Default planner: asks sources with a relevant candidate that are about whom the question is about."""
 
 from __future__ import annotations
 
@@ -13,21 +13,36 @@ from dragoman.text.form import Form, form
 from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
+from dragoman.text.reference import content_words
 
 _ADDITION = re.compile(r"(?:and|or|what about|how about|then)\s+(?:\S+\s*){1,4}$|[那还].{1,8}呢", re.IGNORECASE)
 
-_DECIDES = 0.7
-"""From which probability that a fact bears on the documents a question about the user is one for the documents."""
+_YOURS = re.compile(
+    r"\b(?:your|you (?:have|sell|offer|take|accept|rent|allow|serve|charge|provide|need|require))\b(?P<rest>.*)",
+    re.IGNORECASE,
+)
+
+_VERDICT = re.compile(
+    r"\b(?:am i|are we)\b[^?.!]{0,40}?\b(?P<what>enough|allowed|eligible|entitled|welcome|able|too|ok|okay|alright"
+    r"|fine|safe|barred|banned|liable|exempt|required|obliged|supposed|permitted|admitted|accepted|covered|insured|included"
+    r"|excluded|late|free|in time|charged|refused|qualified)\b",
+    re.IGNORECASE,
+)
+
+_RECALLS = re.compile(
+    r"\b(?:you (?:know|remember)|i(?: have|'ve)? (?:told|mentioned)|did i (?:tell|say|mention))\b", re.I
+)
+"""Asks what the agent remembers, which no document says."""
 SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
 """Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
 
 
 @planners.register("similarity.v1")
 class SimilarityPlanner:
-    """Weighs the best candidate of each source by whom the question is about.
+    """Planner by the best candidate of each source and by whom the question is about.
 
     A question about the user is for the sources about the user alone, one about the bot for its persona.
-    One that says "you" may mean the house that the bot speaks for: the persona is asked only where it is
+    "You" may mean the organisation that the bot speaks for, so the persona is asked only if it is
     nearer than the documents by `margin`. All else goes to the sources about the world whose best candidate
     passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found.
     The user's memory is taken along where a fact bears on the question with a probability of at least `personal`,
@@ -63,17 +78,19 @@ class SimilarityPlanner:
             by[source.about].append(source)
         if matter == "you":
             nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
-            matter = "bot" if nearer else "world"
+            matter = "bot" if nearer and not _named_in(context.last, found, by["world"], by["bot"]) else "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
             if personal and _resembling(found, by["user"]) >= SURE_OF_USER:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
-        if matter == "user" and self._rather_world(context, found, by, best):
-            matter = "world"
-        personal = personal or bears >= self._personal
-        chosen = self._chosen(matter, personal, by, best)
+        if matter == "user" and (
+            self._rather_world(context, found, by, best) or _asks_for_verdict(context.last, found, by["user"])
+        ):
+            matter, chosen = "user and the world", [*by["user"], *self._passing(by["world"] or by["bot"], best)]
+        else:
+            chosen = self._chosen(matter, personal or bears >= self._personal, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _rather_world(
@@ -83,15 +100,19 @@ class SimilarityPlanner:
         by: Mapping[str, list[Source]],
         best: Mapping[SourceName, float],
     ) -> bool:
-        """Whether a question about the user is for the documents: "what is my fare?" where no fact says it."""
+        """Whether a question about the user is for the documents too: "am I in time?" where no fact says it.
+
+        The reader falls back on what the user told where no sentence of the documents answers.
+        """
         facts = [piece for source in by["user"] for piece in found[source.name]]
         bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
-        return (
-            language(context.last) != "zh"  # by characters alone, nothing tells the two apart
-            and bears >= (self._personal if question_kind(context.last) == "polar" else _DECIDES)
-            and _strongest(best, by["world"]) >= self._threshold
-            and _resembling(found, by["user"]) < SURE_OF_USER
-        )
+        if language(context.last) == "zh" or _resembling(found, by["user"]) >= SURE_OF_USER:
+            return False  # in Chinese, by characters alone, nothing tells the two apart
+        if _RECALLS.search(context.last):
+            return False
+        if question_kind(context.last) == "polar":
+            return bears >= self._personal
+        return _strongest(best, by["world"]) >= self._threshold
 
     def _chosen(
         self, matter: str, personal: bool, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
@@ -109,7 +130,7 @@ class SimilarityPlanner:
 
 
 def matter_of(context: Context) -> tuple[str, bool]:
-    """Whom the last turn is about, and whether it mentions the user; a follow-up inherits from the turn before."""
+    """Return whom the last turn is about, and whether it mentions the user; a follow-up inherits the former."""
     shape = form(context.last)
     matter = shape.about or "world"
     before = [turn.text for turn in context.history if turn.speaker == "user"]
@@ -119,7 +140,7 @@ def matter_of(context: Context) -> tuple[str, bool]:
 
 
 def _only_told(context: Context) -> frozenset[str]:
-    """What a turn that asks nothing has told is no evidence for its reply."""
+    """Return the ids of facts that the turn itself states, no evidence for its reply; empty for a question."""
     if form(context.last).act == "question":
         return frozenset()
     return frozenset(passage.id for passage in (*context.learned.added, *context.learned.joined))
@@ -130,17 +151,37 @@ def _strongest(best: Mapping[SourceName, float], group: Sequence[Source]) -> flo
 
 
 def _resembling(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
-    """How relevant a group's best candidate is by itself, not by what it changes in the documents' answer."""
+    """Return the relevance of a group's best candidate by itself, without its effect on the documents' answer."""
     pieces = [piece for source in group for piece in found[source.name]]
     return max((piece.scores.get("resembles", piece.relevance) for piece in pieces), default=0.0)
 
 
 def _closeness(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
-    """How near a group's best candidate is: in meaning, which is one scale for all sources, where it was measured."""
+    """Return the cosine of a group's best candidate, comparable between sources; its relevance without a vector."""
     pieces = [piece for source in group for piece in found[source.name]]
     return max((piece.scores.get("cosine", piece.relevance) for piece in pieces), default=0.0)
 
 
+def _named_in(
+    turn: str, found: Mapping[SourceName, Sequence[Evidence]], world: Sequence[Source], bot: Sequence[Source]
+) -> bool:
+    """Whether the documents, and not the persona, mention what a question calls "your": "your waiting list".
+
+    A passage of many sentences is far from a short question in meaning though one of them answers it.
+    """
+    called = _YOURS.search(turn)
+    words = [word.lower() for word in content_words(called["rest"])] if called else []
+    texts = [" ".join(piece.text for source in group for piece in found[source.name]).lower() for group in (world, bot)]
+    return bool(words) and all(word in texts[0] for word in words) and not any(word in texts[1] for word in words)
+
+
+def _asks_for_verdict(turn: str, found: Mapping[SourceName, Sequence[Evidence]], user: Sequence[Source]) -> bool:
+    """Whether "am I ...?" asks for a verdict of the rules instead of a remembered fact: "am I old enough?"."""
+    match = _VERDICT.search(turn)
+    told = " ".join(piece.text for source in user for piece in found[source.name]).lower()
+    return match is not None and match["what"].lower() not in told
+
+
 def _is_addition(shape: Form) -> bool:
-    """ "And my dog?", asked after a question about the user."""
+    """Whether a turn extends the question before to another of the user's: "And my dog?"."""
     return shape.personal and bool(_ADDITION.match(shape.core))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from dragoman.core.values import Evidence
 from dragoman.decision.applies import Decision
-from dragoman.decision.cells import row_sentence
 from dragoman.decision.joint import Option
+from dragoman.decision.tables.cells import row_sentence
 from dragoman.reader.phrases import phrase
 from dragoman.text.second_person import second_person
 
 _END = " .。!！"
+_CERTAIN = 0.8
+"""From which confidence on a model's verdict is said as it is; below, it is "Probably yes" or "Probably not"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reply says: the rule or rules it quotes, the facts it rests on, and the decision, if there is one."""
+    """Content of a reply: the rules it quotes, the facts it rests on, and the decision, if there is one."""
 
     options: tuple[Option, ...]
     facts: tuple[Evidence, ...] = ()
@@ -30,11 +32,11 @@ class Answer:
     """Whether code chose the rows of a table by comparing them."""
 
 
-def compose(answer: Answer, language: str) -> str:
-    """The reply to a question: verdict, rule, the user's fact, source."""
+def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> str:
+    """The reply to a question: verdict, rule, the user's fact, source. `noted` facts are not told back once more."""
     rule, source = _rules(answer.options, language)
     decision = answer.decision
-    reason = told([fact.text for fact in answer.facts], language)
+    reason = told([fact.text for fact in answer.facts if fact.text not in noted], language)
     if decision is not None and decision.verdict == "unknown" and (decision.ask or decision.by == "model"):
         ask = decision.ask or phrase("ask-any", language)
         return phrase("depends", language, rule=rule, source=source, ask=ask)
@@ -42,10 +44,14 @@ def compose(answer: Answer, language: str) -> str:
         return phrase("unsure", language, quote=rule + source)
     opening = answer.opening
     if not opening and decision is not None and decision.verdict in ("yes", "no"):
-        opening = phrase(f"verdict-{decision.verdict}", language)
+        certainty = "likely" if decision.by == "model" and decision.confidence < _CERTAIN else "verdict"
+        verdict = phrase(f"{certainty}-{decision.verdict}", language)
+        if reason:
+            rule = rule.rstrip(_END) if language == "zh" else rule
+            return phrase("verdict-by-fact", language, verdict=verdict, rule=rule, fact=reason) + source
+        opening = phrase("verdict", language, verdict=verdict)
     if reason:
-        key = "rule-and-fact"
-        return opening + phrase(key, language, rule=rule.rstrip(_END), fact=reason) + source
+        return opening + phrase("rule-and-fact", language, rule=rule.rstrip(_END), fact=reason) + source
     return opening + rule + source
 
 
@@ -79,7 +85,7 @@ def quoted(texts: Sequence[str], language: str) -> str:
 
 
 def attribution(piece: Evidence, language: str) -> str:
-    """Where a quotation stands, in brackets: title and headings."""
+    """Return the place of a quotation in brackets: title and headings."""
     path = list(dict.fromkeys(part for part in (piece.passage.title, *piece.passage.headings) if part))
     if not path:
         return ""

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.applies import applies
-from dragoman.decision.cells import (
+from dragoman.decision.choose import POINTS_BACK, Analyse
+from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
+from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
+from dragoman.decision.prices import prices_in
+from dragoman.decision.questions import question as read_question
+from dragoman.decision.questions import shares_topic, stemmed
+from dragoman.decision.subjects import people, subject_of_question
+from dragoman.decision.tables.cells import (
     about,
     cell_for,
     is_named_whole,
@@ -19,15 +26,8 @@ from dragoman.decision.cells import (
     row_sentence,
     row_verdict,
 )
-from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
-from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
-from dragoman.decision.lists import pick_points
-from dragoman.decision.prices import prices_in
-from dragoman.decision.questions import question as read_question
-from dragoman.decision.questions import shares_topic, stemmed
-from dragoman.decision.subjects import people, subject_of_question
-from dragoman.decision.tables import pick
+from dragoman.decision.tables.lists import pick_points
+from dragoman.decision.tables.rows import pick
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
@@ -273,7 +273,7 @@ def _of_those_said(context: Context, options: Sequence[Option]) -> Answer | None
 
 
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
-    """By code where code can; else by the group that the rule names.
+    """Decide by code if possible, else by the group that the rule names.
 
     `facts` are those that may decide by words; none for an option that only its numbers can bring in.
     """
@@ -291,7 +291,7 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
 
 
 def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision | None:
-    """What code decides of a rule that was chosen for the question, though they share too few words to be sure."""
+    """Decide by code a rule that was chosen for the question though both share few words."""
     if read_question(question).target != "permit":
         return None
     row = read_row(option.sentence)
@@ -373,7 +373,7 @@ def _with_next(each: _Judged, judged: Sequence[_Judged]) -> _Judged:
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
-    """What applies to the user; what does not is left out."""
+    """Answer a choice by the options that apply to the user, else by those that are not ruled out."""
     told = {fact.text for fact in facts}
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
@@ -400,7 +400,7 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
 
 
 def _price_first(judged: _Judged) -> str:
-    """What this user pays, where the rule names more than one price; empty where it names one, or no currency."""
+    """Return this user's price if the rule names more than one; empty otherwise, or without a currency."""
     value, sentence = judged.decision.value, judged.option.sentence
     amounts = prices_in(sentence)
     if value == "0":

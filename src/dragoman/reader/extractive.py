@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
-from dragoman.decision.cells import read_row, row_sentence
 from dragoman.decision.choose import Quote, rank
 from dragoman.decision.exceptions import with_exception
+from dragoman.decision.tables.cells import read_row, row_sentence
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
 from dragoman.text.form import owned_thing
 from dragoman.text.known import asks_for_everything
@@ -96,7 +96,10 @@ class ExtractiveReader:
         return piece.relevance >= (min(floor, _CHINESE_FLOOR) if language == "zh" else floor)
 
     def _owned(self, question: str, pieces: list[Evidence]) -> list[Evidence]:
-        """Without facts about the user that are not about the thing asked for: "my dog" is not in "My name is Gus"."""
+        """Without facts about the user that are not about the thing asked for: "my dog" is not in "My name is Gus".
+
+        A fact's title says what it is called too: "my job" for "I work as a baker".
+        """
         thing = owned_thing(question)
         facts = [piece for piece in pieces if self._about.get(piece.source) == "user"]
         if not thing or not facts:
@@ -106,7 +109,7 @@ class ExtractiveReader:
         strange = {
             piece.id
             for piece, vector in zip(facts, vectors[1:], strict=True)
-            if not (words.intersection(self._analyse(piece.text)) or thing in piece.text)
+            if not (words.intersection(self._analyse(f"{piece.passage.title} {piece.text}")) or thing in piece.text)
             and (not thing.isascii() or float(vector @ vectors[0]) < _SAME_THING)
         }
         return [piece for piece in pieces if piece.id not in strange]

@@ -38,7 +38,12 @@ from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
 
 _WORDS = re.compile(r"\w+")
+_PERSON = re.compile(r"\b(?:i|we|my|our|he|she|they)\b", re.IGNORECASE)
 _PIECES = re.compile(r"\S+\s*|\s+")
+_OF_A_REMARK = 0.5
+"""How probable it must be that a sentence speaks to a turn that asks nothing of the documents for it to be said."""
+_SURE_OF_FACT = 0.85
+"""From which relevance on a fact about the user answers a question by itself."""
 
 
 @readers.register("grounded.v1")
@@ -158,7 +163,7 @@ class GroundedReader:
         yield draft
 
     def _safe(self, task: ReadTask) -> Draft:
-        """What can be said without the model."""
+        """Return the reply that needs no model."""
         language = spoken(task.context.last, self._language)
         act = form(task.context.last).act
         noted = acknowledgement(task.context.learned, language)
@@ -201,7 +206,8 @@ class GroundedReader:
     def _answered_once(self, task: ReadTask, language: str) -> Draft:
         """The answer by the rules, or by the model where the rules are unsure and it is sure."""
         options = self._options(task)
-        answer = self._personal(task, options, language) or self._quote.read([self._impersonal(task)])[0]
+        personal = None if _is_remark(task) else self._personal(task, options, language)
+        answer = personal or self._quote.read([self._impersonal(task)])[0]
         answer = self._bridged(task, options, self._judged(task, options, answer, language), language)
         if self._judge is None or not unsure(answer, options, question_kind(task.context.last)):
             return answer
@@ -214,7 +220,7 @@ class GroundedReader:
             except (EndpointError, LimitError) as error:
                 return replace(answer, notes={**answer.notes, "judge": f"failed: {error.message}"})
         judged = None if judgement is None else judge.answer(judgement, facts)
-        chosen = answer if judged is None else _composed(judged, language)
+        chosen = answer if judged is None else _composed(judged, language, task)
         notes = {**chosen.notes, "judge": "" if judgement is None else judgement.summary}
         if meter.price is not None:
             notes["price"] = meter.price
@@ -225,10 +231,15 @@ class GroundedReader:
         if self._trained is None or not options or language != "en":
             return answer
         sources = {self._about.get(piece.source) for piece in task.evidence if piece.id in answer.quoted}
-        if sources == {"user"}:  # what the user asks about themselves is no matter of the documents
-            return answer
-        judged = self._trained.judge(task.context, options, self._facts(task), answer)
-        return answer if judged is None else _composed(judged, language)
+        is_of_user = sources == {"user"} or form(task.context.last).about == "user"
+        quoted = [fact for fact in self._facts(task) if fact.id in answer.quoted]
+        told = any(fact.scores.get("resembles", fact.relevance) >= _SURE_OF_FACT for fact in quoted)
+        if is_of_user and quoted and (told or question_kind(task.context.last) != "polar"):
+            return answer  # the user told it: "where do I live?"
+        # What the user asks about themselves, or only remarks, is a matter of the documents where one surely answers.
+        least = _OF_A_REMARK if is_of_user or _is_remark(task) else 0.0
+        judged = self._trained.judge(task.context, options, self._facts(task), answer, least=least)
+        return answer if judged is None else _composed(judged, language, task)
 
     def _bridged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
         """The answer, or what two places of the documents say together where one of them does not give the value."""
@@ -239,12 +250,14 @@ class GroundedReader:
         if not _is_unsure(answer) and (not said or has_value(question, answer.text)):
             return answer
         found = bridge(question, options, self._analyse, said=said)
-        return answer if found is None else _composed(Answer((found.first, found.second), compared=True), language)
+        if found is None:
+            return answer
+        return _composed(Answer((found.first, found.second), compared=True), language, task)
 
     def _options(self, task: ReadTask) -> list[Option]:
-        """The sentences that may answer a question, best first; none where nothing is asked or nothing was found."""
+        """The sentences that may answer a turn, best first; none where it only tells something or nothing was found."""
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
-        if form(task.context.last).act != "question" or not passages:
+        if not passages or not (form(task.context.last).act == "question" or _is_remark(task)):
             return []
         return self._ranker.rank(task.context, self._facts(task), passages)
 
@@ -253,7 +266,7 @@ class GroundedReader:
         if not options:
             return None
         answer = decide(task.context, options, self._facts(task), floor=self._floor, analyse=self._analyse)
-        return None if answer is None else _composed(answer, language)
+        return None if answer is None else _composed(answer, language, task)
 
     def _impersonal(self, task: ReadTask) -> ReadTask:
         """The task without facts about the user, which are no answer to a question about the world."""
@@ -314,6 +327,15 @@ def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
     return {**safe.notes, **cut, **({"price": sum(prices)} if prices else {})}
 
 
+def _is_remark(task: ReadTask) -> bool:
+    """Whether a turn states something that is no fact to remember: "So I pay nothing", "I'd like to light a fire".
+
+    An order to the agent speaks of nobody.
+    """
+    turn = task.context.last
+    return form(turn).act == "statement" and task.context.learned.is_empty and _PERSON.search(turn) is not None
+
+
 def _is_unsure(draft: Draft) -> bool:
     """Whether a draft says nothing, or only what is closest."""
     return draft.method == "said" or draft.notes.items() >= NEAREST.items()
@@ -329,7 +351,7 @@ def _joined(drafts: Sequence[Draft]) -> Draft:
     return Draft(text, min(draft.confidence for draft in drafts), method, quoted, usage, notes)
 
 
-def _composed(answer: Answer, language: str) -> Draft:
+def _composed(answer: Answer, language: str, task: ReadTask) -> Draft:
     notes: dict[str, str | float] = {"rule": answer.options[0].sentence}
     if answer.facts:
         notes["fact"] = " ".join(fact.text for fact in answer.facts)
@@ -343,4 +365,6 @@ def _composed(answer: Answer, language: str) -> Draft:
     confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence
     pieces = (*(option.evidence for option in answer.options), *answer.facts)
     method = "composed" if answer.facts or answer.decision is not None else "quoted"
-    return Draft(compose(answer, language), confidence, method, tuple(piece.id for piece in pieces), notes=notes)
+    noted = {passage.text for passage in task.context.learned.added}  # said back before the answer
+    text = compose(answer, language, noted=noted)
+    return Draft(text, confidence, method, tuple(piece.id for piece in pieces), notes=notes)

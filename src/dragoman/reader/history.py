@@ -22,6 +22,7 @@ _VERB = re.compile(rf"\b(?:{'|'.join(sorted(_PAST, key=len, reverse=True))})\b")
 _SINCE_PART = re.compile(
     r",? (?:(?:since|until|from) [^,.]{2,40}"
     r"|(?:last|this|next) (?:week|month|year|\w{3,6}day|weekend|summer|winter|spring)"
+    r"|(?:on|around|in the week of|on the weekend of) (?:\w+day )?(?:\d{1,2} )?[A-Z]\w+ \d{4}|in (?:\w+ )?\d{4}"
     r"|yesterday|today|(?:an?|\d{1,3}|\w{3,6}) (?:days?|weeks?|months?|years?) ago|in (?:19|20)\d\d)$"
 )
 """The time at the end of a statement, which was right on the day on which it was said."""
@@ -37,7 +38,7 @@ def recollection_reply(recollection: Recollection, language: str) -> str:
 
 
 class _Words:
-    """What both languages share: the moments of a recollection, in the zone of the user."""
+    """Base of both languages: the moments of a recollection, in the user's time zone."""
 
     def __init__(self, recollection: Recollection) -> None:
         self.it = recollection

@@ -49,7 +49,7 @@ _VERDICTS: Mapping[str, Verdict] = dict(zip(WORDS, _MEANT, strict=True))
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the model says of the sentence that speaks to the question most: the chances of the four verdicts."""
+    """Probabilities of the four verdicts for the sentence that answers the question best."""
 
     option: Option
     chances: Mapping[Verdict, float]
@@ -111,7 +111,7 @@ class ChoiceJudge:
         return max(judged, key=lambda each: _FIRST * (each is judged[0]) - each.chances["none"])
 
     def answer(self, judgement: Judgement, facts: Sequence[Evidence]) -> Answer | None:
-        """What a reply says by a judgement; None where the model is too unsure to change anything."""
+        """Return the reply by a judgement; None if the model is too unsure to change anything."""
         option, verdict = judgement.option, judgement.verdict
         own = option.decision
         if verdict == "none" or not _agrees(verdict, with_exception(option).sentence):

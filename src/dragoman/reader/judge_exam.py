@@ -156,7 +156,7 @@ def _kept(model: LanguageModel) -> ExamResult | None:
 
 
 def _file(model: LanguageModel) -> Path | None:
-    """Where the result of a model is kept, by the model and the questions."""
+    """Return the file of a model's result, by the model and the questions."""
     identity = str(getattr(model, "identity", ""))
     if not identity:
         return None

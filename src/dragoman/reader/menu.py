@@ -1,4 +1,4 @@
-"""What of a menu suits somebody: the dishes that name nothing of what they avoid."""
+"""Select the dishes of a menu that name nothing that somebody avoids."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from dragoman.core.values import Evidence
 from dragoman.decision.categories import categories
-from dragoman.decision.cells import read_row, row_sentence
 from dragoman.decision.facts import Known, situation
 from dragoman.decision.hazards import avoided_food, offending, suits
 from dragoman.decision.joint import Option
-from dragoman.decision.lists import points
+from dragoman.decision.tables.cells import read_row, row_sentence
+from dragoman.decision.tables.lists import points
 from dragoman.reader.compose import Answer
 from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences

@@ -62,7 +62,7 @@ def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
 
 
 def wish_reply(learned: Learned, language: str, model_words: bool) -> str:
-    """What is said to a turn that states or takes back standing wishes."""
+    """Return the reply to a turn that states or takes back standing wishes."""
     words = _WORDS["zh" if language == "zh" else "en"]
     said = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
     followed = [row for row in learned.wishes if model_words or _is_followed(row)]

@@ -1,4 +1,4 @@
-"""What an agent says without a model: greetings, thanks, what it noted, that it found nothing."""
+"""Set phrases of an agent: greetings, thanks, acknowledgements, no answer found."""
 
 from __future__ import annotations
 
@@ -45,8 +45,12 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "restored-none": "There is nothing to undo. A deleted fact can be restored for one minute.",
         "told": "You told me: {facts}.",
         "told-list": "You told me:\n{facts}",
-        "verdict-yes": "Yes. ",
-        "verdict-no": "No. ",
+        "verdict-yes": "Yes",
+        "verdict-no": "No",
+        "likely-yes": "Probably yes",
+        "likely-no": "Probably not",
+        "verdict": "{verdict}. ",
+        "verdict-by-fact": "{verdict}: you told me that {fact}. {rule}",
         "price-own": "For you it is {amount}: ",
         "price-free": "For you it is free: ",
         "and": " and ",
@@ -83,8 +87,12 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "restored-none": "没有可以撤销的内容。删除的内容可以在一分钟内恢复。",
         "told": "你告诉过我：{facts}。",
         "told-list": "你告诉过我：\n{facts}",
-        "verdict-yes": "可以。",
-        "verdict-no": "不行。",
+        "verdict-yes": "可以",
+        "verdict-no": "不行",
+        "likely-yes": "应该可以",
+        "likely-no": "应该不行",
+        "verdict": "{verdict}。",
+        "verdict-by-fact": "{verdict}。{rule}；你告诉过我{fact}。",
         "and": "，",
         "rule-and-fact": "{rule}；你告诉过我{fact}。",
         "depends": "这要看情况：{rule}{source}{ask}",
@@ -105,7 +113,7 @@ def phrase(key: str, language: str, **fields: str) -> str:
 def social(
     text: str, language: str, *, name: str, control: TurnControl = DEFAULT_CONTROL
 ) -> tuple[str, Mapping[str, str]]:
-    """What is said to a turn that nothing is looked up for, and what its draft notes."""
+    """Return the reply to a turn without retrieval, and the notes of its draft."""
     act = form(text).act
     if act in SOCIAL or act in ("statement", "pastime"):
         return phrase(act, language, name=name), {}
@@ -115,7 +123,7 @@ def social(
 def no_answer(
     text: str, language: str, control: TurnControl = DEFAULT_CONTROL, *, about_user: bool | None = None
 ) -> str:
-    """What is said where nothing answers a question, and why, where the caller's control is the reason."""
+    """Return the reply to a question without an answer, with the reason if the caller's control is it."""
     if control.retrieve == "never" or control.sources == ():
         return phrase("not-searched", language)
     is_about_user = form(text).about == "user" if about_user is None else about_user
@@ -125,7 +133,7 @@ def no_answer(
 
 
 def unchanged_memory(text: str, control: TurnControl, language: str) -> str | None:
-    """What is said to a request to remember or forget where memory does not change; None to other turns."""
+    """Return the reply to a request to remember or forget if memory does not change; None for other turns."""
     if form(text).act not in ("remember", "forget"):
         return None
     if not control.keep:
@@ -140,7 +148,7 @@ def spoken(text: str, configured: str) -> str:
 
 
 def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") -> str:
-    """What an erasure deletes, in words: "3 facts about you, 2 chats and 1 uploaded file"."""
+    """Describe what an erasure deletes: "3 facts about you, 2 chats and 1 uploaded file"."""
     if language == "zh":
         return f"关于您的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
     facts, chats, files = (
@@ -156,15 +164,16 @@ def receipt_lines(receipt: Sequence[Erased]) -> list[str]:
 
 
 def deletion_reply(learned: Learned, language: str) -> str | None:
-    """What to say about a deletion: asked, carried out or undone; None where the turn was about none."""
+    """Return the reply about a deletion: asked, carried out or undone; None if the turn was about none."""
     if learned.pending is not None:
         return phrase("erase", language, erasure=erasure_text(learned.pending, language))
     if learned.erased is not None:
         deleted = phrase("erased", language, erasure=erasure_text(learned.erased, language))
         return "\n".join((deleted, *(f"- {line}" for line in receipt_lines(learned.erased.receipt))))
-    if learned.forgotten:
-        deleted = phrase("deleted", language, facts=_to_the_user([row.text for row in learned.forgotten], language))
-        return deleted + mentions_text(learned.mentions, language)
+    if learned.forgotten or learned.mentions:
+        facts = [row.text for row in learned.forgotten]
+        deleted = phrase("deleted", language, facts=_to_the_user(facts, language)) if facts else ""
+        return (deleted or phrase("deleted-none", language)) + mentions_text(learned.mentions, language)
     if learned.blanked:
         return phrase("blanked", language, count=_messages(learned.blanked, language))
     if learned.restored:
@@ -188,14 +197,16 @@ def _messages(count: int, language: str) -> str:
 
 
 def acknowledgement(learned: Learned, language: str) -> str | None:
-    """What to say about what was just learned or deleted, if anything."""
+    """Acknowledge what was just learned or deleted, if anything."""
     deletion = deletion_reply(learned, language)
     if deletion is not None:
         return deletion
     if learned.added:
-        facts = said_back([passage.text for passage in learned.added], language)
-        if learned.superseded:
-            old = said_back([passage.text for passage in learned.superseded], language)
+        added, gone = ({row.id for row in rows} for rows in (learned.added, learned.superseded))
+        facts = said_back([row.text for row in learned.added if row.id not in gone], language)
+        before = [row.text for row in learned.superseded if row.id not in added]  # what the turn itself took back
+        if before:
+            old = said_back(before, language)
             return phrase("changed", language, facts=facts, old=old) + _dropped(learned, language)
         return phrase("noted", language, facts=facts) + _dropped(learned, language)
     return phrase("known", language) if learned.joined else None
@@ -210,7 +221,7 @@ def _dropped(learned: Learned, language: str) -> str:
 
 
 def told_back(texts: Sequence[str], language: str) -> str:
-    """What the user has told, in the second person: one sentence, or a list where there are more than a few."""
+    """Return the user's facts in the second person: one sentence, or a list of more than a few."""
     if len(texts) <= _IN_A_SENTENCE:
         return phrase("told", language, facts=said_back(texts, language))
     lines = "\n".join(f"- {second_person(text)}" for text in texts)

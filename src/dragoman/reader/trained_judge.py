@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Draft, Evidence
-from dragoman.decision.cells import read_row
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import Reading, SentenceJudge, question_of
 from dragoman.decision.relations import is_replaced, user_values, with_relations
+from dragoman.decision.tables.cells import read_row
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import with_exception
+from dragoman.reader.phrases import NEAREST
 from dragoman.text.claims import negated
 from dragoman.text.question_kind import question_kind
 
@@ -30,18 +31,22 @@ _SPEAKS = 0.2
 """How probable it must be that a sentence speaks to the question for its verdict to be said."""
 _SURE: Mapping[Verdict, float] = {"yes": 0.65, "no": 0.6, "unknown": 0.45}
 """How probable a verdict must be to be said."""
-_WITHOUT_QUESTION = 0.55
+_WITHOUT_QUESTION = 0.7
 """How probable `unknown` must be where no missing fact is known to ask for: "Does this apply to you?" says little."""
 _OUTWEIGHS = 0.7
 """How probable the opposite of what code decided must be to be said instead: then it is right four times in five."""
 _SUPPORTS = 0.4
 """How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
+_ASKS = 0.2
+"""How probable it must be that a fact is missing for code to ask for it."""
 _CLOSE = 0.4
 """How much less likely than the best another sentence may answer, and be read beside it without the facts."""
 _SILENT = 0.1
 """Below which the best sentence is only the closest that was found."""
 _BETTER = 0.3
 """How much likelier than the rules' own sentence another must answer to be quoted instead."""
+_ANSWERS = 0.4
+"""From which probability on a sentence is quoted as the answer though the rules doubt it."""
 _IDLE = 0.15
 """How much less a sentence counts to a yes-or-no question that lets, refuses, asks and compares nothing."""
 _AS_WELL = 0.15
@@ -67,19 +72,33 @@ class TrainedJudge:
         self._judge = SentenceJudge(part)
 
     def judge(
-        self, context: Context, options: Sequence[Option], facts: Sequence[Evidence], draft: Draft
+        self,
+        context: Context,
+        options: Sequence[Option],
+        facts: Sequence[Evidence],
+        draft: Draft,
+        *,
+        least: float = 0.0,
     ) -> Answer | None:
-        """The answer in place of what the rules drafted; None where the draft is as good."""
+        """The answer in place of what the rules drafted; None where the draft is as good.
+
+        `least` is how probable it must be that the best sentence speaks to the turn for anything to be changed.
+        """
         if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
             return None
         question = question_of(context)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
         readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
-        if not readings:
+        best = self._best(question, readings, facts) if readings else None
+        if best is None or best.score.answers < least:
             return None
-        drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
-        best = self._best(question, readings, facts)
-        if draft.notes.get("by") == "code":
+        said = [each for each in readings if is_said(each.option, draft.text)]
+        drafted = said[0] if said else None
+        polar = question_kind(context.last) == "polar"
+        # Where a value is asked for and the user has told nothing, the rules and tables choose better.
+        judges = polar or bool(facts)
+        is_elsewhere = judges and drafted is not None and self._speaks_less(question, drafted, best, facts)
+        if draft.notes.get("by") == "code" and not is_elsewhere:
             return self._outweighed(question, draft, drafted or best, best, facts)
         verdict = _verdict(best)
         if verdict == "unknown" and drafted is not None and best.score.answers - drafted.score.answers < _AS_WELL:
@@ -87,7 +106,18 @@ class TrainedJudge:
             best, verdict = drafted, _verdict(drafted)
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
-        return _quoted(context, draft, drafted, best)
+        is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
+        alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
+        return alone or _quoted(context, draft, drafted, best)
+
+    def _speaks_less(self, question: str, one: Reading, best: Reading, facts: Sequence[Evidence]) -> bool:
+        """Whether a sentence speaks to the question much less than the best one, and without the facts hardly.
+
+        A fact draws rules of its own matter to every question: what a user said of their hens, the rule about hens.
+        """
+        if one is best or best.score.answers - one.score.answers < _BETTER or _is_settled(one.option):
+            return False
+        return not facts or self._judge.read(question, [one.option], ())[0].score.answers < _SPEAKS
 
     def _best(self, question: str, readings: Sequence[Reading], facts: Sequence[Evidence]) -> Reading:
         """The reading that answers best; of several, the one that also does without the facts.
@@ -112,7 +142,10 @@ class TrainedJudge:
         That is the rule by which code decided, or the `best` one where that answers much better.
         """
         reading = best
-        chances, decided, own = reading.score.verdict, draft.notes.get("decision"), reading.option.decision
+        chances, own = reading.score.verdict, reading.option.decision
+        decided = next((verdict for verdict in chances if verdict == draft.notes.get("decision")), None)
+        if decided is None:
+            return None
         if own is not None and own.is_settled and own.verdict == decided:
             return None
         against: Verdict = "no" if decided == "yes" else "yes"
@@ -120,7 +153,7 @@ class TrainedJudge:
             against = "yes" if chances["yes"] > chances["no"] else "no"
         if reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS:
             return self._decided(question, reading, against, facts)
-        if decided in ("yes", "no") and chances[decided] < _SUPPORTS:
+        if chances[decided] < (_ASKS if decided == "unknown" else _SUPPORTS):
             is_better = best.score.answers - drafted.score.answers >= _BETTER
             return Answer((with_exception((best if is_better else drafted).option),))
         return None
@@ -146,6 +179,10 @@ class TrainedJudge:
         return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
 
 
+def _is_settled(option: Option) -> bool:
+    return option.decision is not None and option.decision.is_settled
+
+
 def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
     """Whether a sentence lets, refuses, asks and compares nothing: where a house stands says neither yes nor no."""
     text = with_exception(option).sentence
@@ -166,6 +203,11 @@ def _quoted(context: Context, draft: Draft, drafted: Reading | None, best: Readi
         return Answer((with_exception(best.option),)) if answers >= _SPEAKS else None
     if answers < _SILENT:
         return Answer(((drafted or best).option,), doubt=True)
+    if draft.notes.items() >= NEAREST.items() and answers >= _ANSWERS:
+        if drafted is not None and drafted.score.answers >= _ANSWERS:
+            return Answer((with_exception(drafted.option),))
+        if drafted is None or question_kind(context.last) == "polar":
+            return Answer((with_exception(best.option),))
     # Where a value is asked for, the rules and tables choose better among sentences that all speak to it.
     if drafted is None or question_kind(context.last) != "polar" or answers - drafted.score.answers < _BETTER:
         return None

@@ -144,7 +144,7 @@ class UnifiedReader:
         plan = tuple(dict.fromkeys(stand_in[name] for name in task.plan.sources))
         judged = shape.grammar.style == "unims"
         shown = tuple(
-            Shown(stand_in[piece.source], offers.said(piece.passage), _tenths(piece) if judged else None)
+            Shown(stand_in[piece.source], offers.passage_text(piece.passage), _tenths(piece) if judged else None)
             for piece in task.evidence
         )
         return Writing(

@@ -92,7 +92,7 @@ class Voice:
         return [written.get(i, Draft("")) for i in range(len(tasks))]
 
     def check(self, task: ReadTask, draft: Draft, composed: Draft) -> Checked:
-        """What of a draft can be said."""
+        """Return the part of a draft that the evidence supports."""
         text = draft.text.strip()
         if not text or loops(text):
             left_out = "the model answers no doubts" if is_doubtful(composed) else "empty"
