@@ -188,3 +188,17 @@ def test_the_store_is_read_a_fixed_number_of_times_however_many_facts_a_turn_has
     reads.clear()
     learned = room.say(" ".join(f"I like zz{i}." for i in range(500)))
     assert len(learned.added) == 20 and len(reads) == few
+
+
+def test_an_end_that_a_new_value_says_too_is_not_kept(room):
+    room.say("My sister lives in Bern.")
+    learned = room.say("My sister doesn't live in Bern any more, she moved to Basel")
+    assert [row.text for row in learned.added] == ["My sister moved to Basel."]
+    assert [row.text for row in learned.superseded] == ["My sister lives in Bern."]
+
+
+def test_a_correction_that_names_whom_it_means_moves_a_fact(room):
+    room.say("I travel with my twins, Zara and Noor. Noor has coeliac disease.")
+    room.say("Actually it's Zara who has coeliac disease, not Noor")
+    assert "My twin Zara has coeliac disease." in room.texts()
+    assert not any("Noor has" in text for text in room.texts())

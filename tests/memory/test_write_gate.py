@@ -89,3 +89,31 @@ def test_pieces_are_parts_of_the_text_in_order(text):
         assert ends <= piece.start < piece.end
         assert piece.text == text[piece.start : piece.end].strip()
         ends = piece.end
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Our childminder, Mrs Dunne, will be collecting the twins on Wednesdays.", "collecting the twins"),
+        ("Psoriasis, scalp. Colour safe?", "Psoriasis, scalp."),
+        ("I work nights as a porter so sleep until four in the afternoon most days", "a porter so sleep until four"),
+        ("I have a small cat, she is living only inside.", "My cat is living only inside."),
+    ],
+)
+def test_what_belongs_to_a_statement_is_kept_with_it(gate, text, fact):
+    assert any(fact in each for each in kept(gate, text))
+
+
+@pytest.mark.parametrize(
+    "text", ["I phoned on Monday and nobody answered.", "I'm sitting in the sun right now.", "Same here."]
+)
+def test_stories_and_what_goes_on_are_not_kept(gate, text):
+    assert not gate.facts(text, facts(text))
+
+
+def test_where_somebody_is_now_stays_a_fact_of_the_hour(gate, make):
+    assert gate.facts("I'm at the station and in a hurry.")
+    room = make()
+    room.memory._gate = gate
+    learned = room.say("I'm at the station and in a hurry.")
+    assert learned.added and all(row.meta.get("valid_until") for row in learned.added)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.form import act_and_core, form, unwrapped
+from dragoman.text.form import act_and_core, form, owned_thing, unwrapped
 
 SOCIAL = [
     ("Hello!", "greeting"),
@@ -134,3 +134,17 @@ def test_asking_whether_it_remembers_is_a_question():
 )
 def test_politeness_is_taken_off(text, core):
     assert unwrapped(text) == core
+
+
+@pytest.mark.parametrize(
+    ("question", "thing"),
+    [
+        ("What is my job now?", ""),
+        ("What's my address?", ""),
+        ("How old are my cats now?", "cat"),
+        ("whats my dogs name", "dog"),
+        ("What is my boss called?", "boss"),
+    ],
+)
+def test_the_thing_of_the_users_that_a_question_asks_about(question, thing):
+    assert owned_thing(question) == thing

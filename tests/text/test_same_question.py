@@ -46,3 +46,8 @@ def test_a_correction_of_the_fact_that_decided_answers_the_question_again():
     again = after_correction(context, ["My daughter is 14."])
     assert again is not None and again.question == "Can she go alone?"
     assert after_correction(context, ["My dog is 3."]) is None
+
+
+def test_a_correction_repeats_no_list_of_what_is_known():
+    context = dialogue("What do you know about me?", "You told me: your daughter is 14.", "She is 15 now.")
+    assert after_correction(context, ["My daughter is 14."]) is None

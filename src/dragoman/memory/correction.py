@@ -66,6 +66,8 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     instead = _INSTEAD.match(rest)
     if instead:
         new, old = (_bare(instead["new"] or instead["new2"]), _bare(instead["old"] or instead["old2"]))
+        if _PROPER.fullmatch(old) and not _PROPER.fullmatch(new):
+            return ()  # "Zara who has asthma, not Noor" gives no new name
         return _replaced(candidates, _occurrence(old), new, said)
     if lead is None:
         return ()

@@ -9,19 +9,22 @@ from datetime import datetime, time, tzinfo
 from dragoman.core.clock import moment_of, stamp, zone_of
 from dragoman.core.values import Fact
 from dragoman.decision.times import Period, find_periods
+from dragoman.memory.calendar_words import with_dates
 from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 _EVENT = re.compile(
-    r"\b(?:moved|started|joined|became|began|bought|adopted|retired|quit|stopped|got|arrived|married|switched|changed)\b"
+    r"\b(?:moved|started|joined|broke|sprained|injured|passed|divorced|became|began"
+    r"|bought|adopted|retired|quit|stopped|got|arrived|(?<!getting )(?<!get )married|switched|changed)\b"
     r"|搬|开始|入职|成为|买|养了|退休|结婚|换了|来到",
     re.IGNORECASE,
 )
 """Verbs that name the beginning of a state: whoever moved last week lives there since."""
 _LASTING = re.compile(
-    r"\b(?:have|has|'ve|'s) (?:been |lived |worked |had |known )[^.]{0,60}?\bfor (?:the (?:last|past) )?"
+    r"\b(?:(?:have|has|'ve|'s) (?:been |lived |worked |had |known )|(?:live|lives|work|works) )[^.]{0,60}?"
+    r"\b(?:for|since) (?:the (?:last|past) )?"
     r"(?P<span>(?:an?|\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty)"
-    r" (?:days?|weeks?|months?|years?))",
+    r" (?:days?|weeks?|months?|years?))(?! ago)",
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(
@@ -32,11 +35,7 @@ _RELATIVE = re.compile(
 )
 _PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion", "arrival", "departure"))
 """Relations that are over when the time that they name is."""
-_FROM_NOW = re.compile(
-    r"(?:the day after )?tomorrow|next (?:week|month)|in (?:\d{1,2}|an?|two|three|four|five|six|ten) (?:days?|weeks?)"
-    r"|大?后天|明天|下周|下个月",
-    re.IGNORECASE,
-)
+_FROM_NOW = re.compile("大?后天|明天|下周|下个月")
 """Times that mean another day tomorrow; a name of a weekday stays as it is."""
 _REPEATED = re.compile(r"\b(?:every|always|usually|each|daily|weekly|\w+days)\b|每|总是|通常", re.IGNORECASE)
 
@@ -60,10 +59,13 @@ def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
 def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
     """A fact whose text stays true: "I moved to Basel last week." is "I live in Basel.", a later start has its date."""
     chinese = language(fact.text) == "zh"
-    if fact.relation in _PLANS and (relative := _FROM_NOW.search(fact.text)):
+    if chinese and fact.relation in _PLANS and (relative := _FROM_NOW.search(fact.text)):
         return _with_date(fact, relative, zone)
     if fact.slot == "home" and fact.value and _RELATIVE.search(fact.text) and _EVENT.search(fact.text):
         return replace(fact, text=f"我住在{fact.value}。" if chinese else f"I live in {fact.value}.")
+    said_at = moment_of(fact.said_at)
+    if not chinese and said_at is not None:
+        fact = replace(fact, text=with_dates(fact.text, said_at, zone_of(zone) if isinstance(zone, str) else zone))
     start = moment_of(fact.valid_from)
     if start is None or fact.valid_from <= fact.said_at or find_periods(fact.text, start, zone):
         return fact
@@ -74,19 +76,14 @@ def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
 
 
 def _with_date(fact: Fact, relative: re.Match[str], zone: str | tzinfo) -> Fact:
-    """A plan with the date of its time: "tomorrow" is "on Tuesday 3 March 2026", which stays true."""
+    """A Chinese plan with the date of its time, which stays true."""
     at = moment_of(fact.said_at)
     period = next(iter(find_periods(relative[0], at, zone)), None) if at else None
     if period is None or period.start is None or period.grain not in ("day", "week", "month"):
         return fact
     day = period.start.astimezone(zone_of(zone) if isinstance(zone, str) else zone)
-    if language(fact.text) == "zh":
-        named = f"{day.year}年{day.month}月" + ("" if period.grain == "month" else f"{day.day}日")
-        named += "那一周" if period.grain == "week" else ""
-    else:
-        whole = f"{day.day} {day:%B} {day.year}"
-        forms = {"day": f"on {day:%A} {whole}", "week": f"in the week of {whole}", "month": f"in {day:%B} {day.year}"}
-        named = forms[period.grain]
+    named = f"{day.year}年{day.month}月" + ("" if period.grain == "month" else f"{day.day}日")
+    named += "那一周" if period.grain == "week" else ""
     return replace(fact, text=fact.text[: relative.start()] + named + fact.text[relative.end() :])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
 from dragoman.memory.english.clauses import ClauseReader
+from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast
 from dragoman.memory.english.fragments import completed, embedded, named_with_ages
 from dragoman.memory.english.relations import clause_facts
 from dragoman.memory.english.wording import written_out
@@ -73,7 +74,9 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     found: dict[tuple[str, str], Fact] = {}
     reader = ClauseReader(people)
     # Quoted text is nobody's word about themselves.
-    spoken = [part for whole in sentences(own_words(text)) for part in _LOWER_CASE.split(whole)]
+    spoken = [
+        part for whole in sentences(own_words(text)) for line in _LOWER_CASE.split(whole) for part in sentences_of(line)
+    ]
     for said in spoken[:_MOST_SENTENCES]:
         if len(said) > LONGEST_SENTENCE:
             continue
@@ -133,13 +136,13 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
         return
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
-    whole = spelt(bare).strip()
+    whole = without_asides(spelt(bare).strip())
     bare = without_lead(without_lead(whole))
     called = _CALL_ME.match(bare)
     if called:
         yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
         return
-    text = _FAREWELL.sub("", written_out(bare)).strip(" .!?")
+    text = without_contrast(uncleft(_FAREWELL.sub("", written_out(bare)).strip(" .!?")))
     denial = completed(_FAREWELL.sub("", written_out(whole)).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
     if not text or _AROUND["supposed"].match(text) or text != text.strip(",;"):
         return

@@ -258,5 +258,5 @@ def _bounds(period: Period, at: datetime) -> tuple[str, str]:
 
 def _content(text: str) -> str:
     """The part of a question that says what was told: after "that", "about", or as it stands."""
-    match = re.search(rf"{_TELL}(?: you)?(?: that| about| of)? (?P<rest>.+)$", text, re.IGNORECASE)
+    match = re.search(rf"{_TELL}(?: you)?(?: that| about| of)? (?P<rest>.+)", text, re.IGNORECASE | re.DOTALL)
     return match["rest"].rstrip("?？ ") if match else re.sub("什么时候|告诉|跟你说|你|的|过|[?？]", "", text)

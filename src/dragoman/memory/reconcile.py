@@ -63,6 +63,12 @@ def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> 
     return bool(relation) and had.rstrip("!") == relation
 
 
+def settled(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts of one turn without ends that a new value says too: "He isn't 12 any more, he's 13"."""
+    stated = {(fact.subject, fact.relation) for fact in facts if not holds_many(fact)}
+    return tuple(fact for fact in facts if not ends(fact) or (fact.subject, fact.relation.rstrip("!")) not in stated)
+
+
 class KnownFacts(Generic[T]):
     """Facts with a row each, oldest first: finds what a new fact repeats or replaces without comparing it with all."""
 

@@ -31,7 +31,7 @@ from dragoman.memory.fleeting import end_of_day, fleeting_facts
 from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
-from dragoman.memory.reconcile import fact_of
+from dragoman.memory.reconcile import fact_of, settled
 from dragoman.memory.selection import best_facts
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
@@ -186,7 +186,13 @@ class RuleMemory(ForgettingMemory):
         new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
         if self._gate is not None and len(new) < MOST_FACTS:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
-            verbatim = self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
+            verbatim = [
+                fact
+                for fact in self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
+                if fact.slot != "about" or not fleeting_facts(fact.text, at, zone)  # "I am at the station"
+            ]
+            longer = {(fact.slot, fact.value) for fact in verbatim}  # the same with more of the user's words
+            new = tuple(fact for fact in new if (fact.slot, fact.value) not in longer)
             new += tuple(
                 replace(fact, valid_until=ends) if fact.slot == "about" and not is_lasting(fact.text) else fact
                 for fact in verbatim
@@ -195,7 +201,7 @@ class RuleMemory(ForgettingMemory):
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)
-        new = self._dated(context.scope, new, at)
+        new = self._dated(context.scope, settled(new), at)
         if self._fleeting and not new:
             new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED

@@ -7,7 +7,9 @@ way is set back. What was told lately comes before what fits about as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from dragoman.core.clock import moment_of, now
@@ -19,7 +21,9 @@ _WORDS = 0.1
 """How much the best match by words adds to a cosine (`benchmarks/memory_recall.py`)."""
 _OPPOSITE = 0.15
 """By how much a like is set back for who asks for dislikes, and the other way round."""
-_RECENT = 0.05
+_TOLD = 0.4
+"""How much the words of the sentence that told a fact add, where they are all of a query's."""
+_RECENT = 0.1
 """How much a fact gains that was told just now; half of it after a week, a quarter after two."""
 _HALF_LIFE = 7.0
 _LEAST = 20
@@ -66,17 +70,38 @@ def best_facts(
     until: str = "",
 ) -> tuple[Passage, ...]:
     """The k facts that fit best, best first; with `since` and `until` only those that were told in between."""
-    vector = [float(x) for x in encoder.encode([with_kind(query)])[0]]
+    vector = query_vector(query, encoder)
     most = max(k, _LEAST)
     near = store.nearest([Query(scope, source, most, vector=vector, since=since, until=until)])[0]
     lexical = store.lexical([Query(scope, source, most, tokens=analyse(query), since=since, until=until)])[0]
-    return tuple(_ranked(query, near, lexical)[:k])
+    return tuple(_ranked(query, _with_told(frozenset(analyse(query)), near, analyse), lexical)[:k])
 
 
-def with_kind(query: str) -> str:
-    """A query with words for the kind of facts that it asks for, where it says which."""
-    kinds = [words for pattern, words in _KIND_PATTERNS if pattern.search(query)]
-    return f"{query} ({'; '.join(kinds)})" if kinds else query
+def kinds_of(query: str) -> str:
+    """Words for the kind of facts that a query asks for; empty where it does not say which."""
+    return "; ".join(words for pattern, words in _KIND_PATTERNS if pattern.search(query))
+
+
+def query_vector(query: str, encoder: Encoder) -> list[float]:
+    """What to search for: a query, and as much again the kind of facts that it asks for, where it says which."""
+    kinds = kinds_of(query)
+    if not kinds:
+        return [float(x) for x in encoder.encode([query])[0]]
+    asked, kind = encoder.encode([f"{query} ({kinds})", kinds])
+    both = [float(x) + float(y) for x, y in zip(asked, kind, strict=True)]
+    length = math.sqrt(sum(x * x for x in both)) or 1.0
+    return [x / length for x in both]
+
+
+def _with_told(asked: frozenset[str], near: Sequence[Hit], analyse: Callable[[str], tuple[str, ...]]) -> list[Hit]:
+    """Hits, more for words of a query in the sentences that told the facts, and for rare words more than for common."""
+    told = [asked.intersection(analyse(hit.passage.meta.get("said", ""))) for hit in near]
+    weights = {word: math.log(1 + len(near) / max(1, sum(word in words for words in told))) for word in asked}
+    whole = sum(weights.values()) or 1.0
+    return [
+        replace(hit, score=hit.score + _TOLD * sum(weights[word] for word in words) / whole)
+        for hit, words in zip(near, told, strict=True)
+    ]
 
 
 def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Passage]:

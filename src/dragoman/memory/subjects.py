@@ -97,7 +97,13 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
 
 
 def possession(tokens: Sequence[str]) -> Subject | None:
-    """What "have a camper van" speaks of, for "it is 7 metres long"."""
+    """What "have a camper van" speaks of, for "it is 7 metres long"; "a daughter called Mia" is Mia."""
+    following = [*tokens[1:], ""]
+    tokens = [
+        token
+        for token, after in zip(tokens, following, strict=True)
+        if token.lower() not in ("called", "named") or not after[:1].isupper()
+    ]
     for i, token in enumerate(tokens[:4]):
         low = token.lower()
         if low in ("a", "an", "one", "two", "three", "four", "five", "twins"):

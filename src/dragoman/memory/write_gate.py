@@ -19,10 +19,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Fact
+from dragoman.memory.english.discourse import without_asides
 from dragoman.memory.english.wording import written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
 from dragoman.memory.people import people_of
 from dragoman.memory.roles import fits
+from dragoman.memory.subjects import possession
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
 from dragoman.text.language import language
@@ -32,14 +34,24 @@ from dragoman.text.spelling import spelt
 if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder
 
-KEEP = 0.7
+KEEP = 0.65
 """How probable it must be that a piece tells something to keep (`benchmarks/write_gate.py --keep`)."""
-KEEP_NOBODYS = 0.85
+KEEP_NOBODYS = 0.75
 """The same for a piece without "I", "my", "we" or somebody else: "just about 2 months"."""
+KEEP_FRAGMENT = 0.9
+"""The same for a part of one or two words: "Coeliac."."""
+KEEP_BESIDE = 0.45
+"""The same for a piece beside a kept one in its sentence: "our childminder, Mrs Dunne, collects the twins"."""
+KEEP_TOLD = 0.9
+"""The same for what somebody did once and tells as a story: "I phoned on Monday"."""
 KEEP_PLACED = 0.3
 """The same for a piece that a rule places once it stands alone."""
 _LONGEST = 600
 _MOST_PIECES = 24
+_MOST_ENCODED = 5
+"""How many pieces of a turn are encoded, the likeliest by their words: encoding is most of what the gate costs."""
+_HOPELESS = -3.2
+"""A piece whose words and form score less is not encoded; of a hundred pieces to keep one does."""
 _PROBE = "I am 34, and my daughter is allergic to nuts."
 """The sentence by whose vector the encoder is recognised: the weights belong to one encoder."""
 _SAME = 0.98
@@ -68,6 +80,9 @@ _AFTER = re.compile(r"\s(?:till?|until|since|from|for|because|as of|come|this|ne
 _WORD = re.compile(r"[\w'’]+")
 _TOKEN = re.compile(r"[\w'’]+|[?!]")
 _END = re.compile(r"[.?!]")
+_TAG = re.compile(
+    r"\s*(?:is (?:that|it|this) )?(?:ok|okay|right|possible|allowed|fine|alright|good|yes|no|true|correct)\s*\?", re.I
+)
 _OWN = re.compile(
     r"\b(?:i|i['’]?m|i['’]?ve|my|mine|me|we|we['’]?re|we['’]?ve|our|us|he|hes|she|shes|they|his|her)\b", re.IGNORECASE
 )
@@ -77,6 +92,21 @@ _BY_SOMEBODY = re.compile(
     r"(?:i|i['’]?m|i['’]?ve|i['’]?d|my|we|we['’]?re|we['’]?ve|our|he|he['’]?s|she|she['’]?s|they|they['’]?re)\b(?:\s+\S+){2}",
     re.IGNORECASE,
 )
+_IMPLIED = re.compile(
+    r"(?:just |already |only |still )*"
+    r"(?:bought|got|been|lost|missed|booked|ordered|paid|moved|retired|turned|swapped|married|started)\b",
+    re.IGNORECASE,
+)
+"""Begins a statement of the user that leaves out its "I"."""
+_TELLS = re.compile(
+    r"(?:i|we)(?:['’]ve| have)? (?:just |even |once |then |also |already |only )*"
+    r"(?:phoned|called|rang|wrote|asked|tried|saw|seen|heard|read|watched|drove|went|sat|looked|laughed|studied|thought"
+    r"|said|told|met|had (?:a|an|the|some)|came|walked|spent|waited|ate|drank|made|put|found|used to|could|swore"
+    r"|promised|fell|started (?:our|the|a|talking)|want|would like|wanna)\b"
+    r"|(?:i|we)(?:['’]?m|['’]?re| am| are) (?:just |only )?(?:sitting|thinking|typing|reading|watching|laughing)\b",
+    re.IGNORECASE,
+)
+"""Begins a story, a wish or what goes on: "I phoned on Monday", "I'm sitting in the sun"."""
 _PRONOUN = re.compile(r"(?P<who>he|she|his|her)(?:['’]?s)?\b", re.IGNORECASE)
 _UNCLEAR = re.compile(r"(?:he|she|it|they|his|her|its|their|this|that|these|those|the same|so)\b", re.IGNORECASE)
 _EMPTY = frozenset(
@@ -164,30 +194,47 @@ class WriteGate:
         known = {
             word for fact in placed for word in _content(f"{fact.text} {fact.said if fact.value == fact.said else ''}")
         }
-        groups: list[list[Piece]] = []
-        found: list[Fact] = []
-        for piece in self._scored(told, [piece for piece in pieces(told) if _may_tell(piece, known)]):
-            if piece.chance < self._least(piece):
-                alone = facts(without_lead(piece.text), people=people) if piece.chance >= KEEP_PLACED else ()
-                found += [replace(fact, chance=piece.chance) for fact in alone]
-            elif (
-                groups and not _is_apart(told, groups[-1][-1], piece) and not _BY_USER.match(_JOINT.sub("", piece.text))
-            ):
-                groups[-1].append(piece)
-            else:
-                groups.append([piece])
-        everyone = {**people_of(placed), **people()} if groups else {}
+        scored = self._scored(told, [piece for piece in pieces(told) if _may_tell(told, piece, known)])
+        groups, alone = self._groups(told, scored)
+        found = [
+            replace(fact, chance=piece.chance)
+            for piece in alone
+            if piece.chance >= KEEP_PLACED
+            for fact in facts(without_lead(piece.text), people=people)
+        ]
+        everyone = {**_mentioned(placed), **people_of(placed), **people()} if groups else {}
         for group in groups:
             part = told[group[0].start : group[-1].end]
-            if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1]):
-                chance = min(piece.chance for piece in group)
-                found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone)]
+            chance = max(piece.chance for piece in group)
+            if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1], sure=chance >= KEEP_NOBODYS):
+                found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone, chance)]
         said = {fact.text for fact in placed}
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 
+    def _groups(self, text: str, scored: Sequence[Piece]) -> tuple[list[list[Piece]], list[Piece]]:
+        """The pieces to keep, joined with what stands beside them in their sentence, and the other pieces."""
+        groups: list[list[Piece]] = []
+        alone: list[Piece] = []
+        for piece in scored:
+            last = groups[-1][-1] if groups else None
+            joins = last is not None and not _is_apart(text, last, piece) and not _begins(piece)
+            if piece.chance >= self._least(piece) or (joins and piece.chance >= KEEP_BESIDE):
+                while not joins and alone and alone[-1].chance >= KEEP_BESIDE and _leads_to(text, alone[-1], piece):
+                    groups.append([alone.pop()])  # "Chest freezer: 200 litres"
+                    joins = True
+                if joins:
+                    groups[-1].append(piece)
+                else:
+                    groups.append([piece])
+            else:
+                alone.append(piece)
+        return groups, alone
+
     def _least(self, piece: Piece) -> float:
-        """How sure a piece must be: surer where it says of nobody of whom it speaks."""
-        speaks = _OWN.search(piece.text) is not None
+        """How sure a piece must be: surer where it says of nobody of whom it speaks, or only tells a story."""
+        if _TELLS.match(_JOINT.sub("", piece.text)):
+            return max(self._keep, KEEP_TOLD)
+        speaks = _OWN.search(piece.text) is not None or _IMPLIED.match(piece.text) is not None
         return self._keep if speaks else max(self._keep, KEEP_NOBODYS)
 
     def chances(self, text: str) -> list[Piece]:
@@ -197,16 +244,19 @@ class WriteGate:
     def _scored(self, text: str, cut: Sequence[Piece]) -> list[Piece]:
         if not cut or len(cut) > _MOST_PIECES or not self.is_trained_for():
             return []
-        whole, *parts = self._encoder.encode([spelt(text).strip(), *(spelt(piece.text).strip() for piece in cut)])
         weights = _weights()
-        words: Mapping[str, float] = weights["words"]
+        likely = sorted(((_without_vectors(text, piece), nth) for nth, piece in enumerate(cut)), reverse=True)
+        kept = sorted((nth, score) for score, nth in likely[:_MOST_ENCODED] if score >= _HOPELESS)
+        if not kept:
+            return []
+        texts = [spelt(text).strip(), *(spelt(cut[nth].text).strip() for nth, _ in kept)]
+        named = list(dict.fromkeys(texts))  # a turn is often one piece
+        vectors = dict(zip(named, self._encoder.encode(named), strict=True))
+        whole = _dot(weights["turn"], vectors[texts[0]])
         scored = []
-        for piece, vector in zip(cut, parts, strict=True):
-            named = word_features(text, piece)
-            score = weights["bias"] + sum(words.get(word, 0.0) for word in named) / math.sqrt(len(named))
-            score += _dot(weights["piece"], vector) + _dot(weights["turn"], whole)
-            score += _dot(weights["form"], form_features(text, piece))
-            scored.append(Piece(piece.start, piece.end, piece.text, 1 / (1 + math.exp(-score))))
+        for (nth, score), said in zip(kept, texts[1:], strict=True):
+            total = score + whole + _dot(weights["piece"], vectors[said])
+            scored.append(replace(cut[nth], chance=1 / (1 + math.exp(-total))))
         return scored
 
     def is_trained_for(self) -> bool:
@@ -217,23 +267,55 @@ class WriteGate:
         return self._known
 
 
+def _without_vectors(text: str, piece: Piece) -> float:
+    """What the words and the form of a piece alone say: enough to tell what is not worth encoding."""
+    weights, named = _weights(), word_features(text, piece)
+    words: Mapping[str, float] = weights["words"]
+    score = float(weights["bias"]) + sum(words.get(word, 0.0) for word in named) / math.sqrt(len(named))
+    return score + _dot(weights["form"], form_features(text, piece))
+
+
 def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
     return float(sum(weight * float(value) for weight, value in zip(weights, values, strict=True)))
 
 
-def _may_tell(piece: Piece, known: set[str]) -> bool:
+_OF_OTHERS = re.compile(
+    r"(?:(?:and|but|so|well|oh),? )?there(?: (?:is|are|was|were)|['’]s)\b(?!.*\b(?:i|me|my|mine|we|us|our)\b)", re.I
+)
+"""Says that something exists, and nothing of the user: "there's a film that he is dying to see"."""
+
+
+def _may_tell(text: str, piece: Piece, known: set[str]) -> bool:
     """Whether a piece states something that the `known` words do not cover."""
     words = _content(piece.text)
-    return bool(words) and len(words & known) < _COVERED * len(words) and form(piece.text).act != "question"
+    if not words or len(words & known) >= _COVERED * len(words) or _OF_OTHERS.match(piece.text):
+        return False
+    end = _END.search(text, piece.start)
+    goes_on = text[: piece.start].rstrip().endswith(",") and (end is None or end[0] != "?")
+    return form(piece.text).act != "question" or goes_on  # "our nanny, Mrs Dunne, will collect the twins"
 
 
-def _asks(text: str, piece: Piece) -> bool:
-    """Whether the sentence of a piece asks: what it tells without a subject belongs to the question."""
+def _begins(piece: Piece) -> bool:
+    """Whether a piece begins a statement of its own."""
+    return _BY_USER.match(_JOINT.sub("", piece.text)) is not None
+
+
+def _leads_to(text: str, one: Piece, other: Piece) -> bool:
+    """Whether a piece and the next are one statement."""
+    return not _is_apart(text, one, other) and not _begins(other) and form(one.text).act != "question"
+
+
+def _asks(text: str, piece: Piece, *, sure: bool) -> bool:
+    """Whether the sentence of a piece asks: what it tells without a subject belongs to the question.
+
+    A `sure` piece belongs to it only where nothing stands between it and the question mark.
+    """
     end = _END.search(text, piece.start)
     if end is None:
         return False
-    tag = text[end.end() :].strip()  # "my girl on the 5-metre board. ok?"
-    return end[0] == "?" or (tag.endswith("?") and len(tag.split()) <= _SHORTEST)
+    if sure and _WORD.search(text[piece.end : end.start()]):
+        return False
+    return end[0] == "?" or _TAG.match(text, end.end()) is not None  # "my girl on the 5-metre board. ok?"
 
 
 def _is_apart(text: str, one: Piece, other: Piece) -> bool:
@@ -246,27 +328,35 @@ def _content(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z0-9]+", written_out(spelt(text)).lower()) if word not in _EMPTY}
 
 
-def _stated(text: str, people: Callable[[], Mapping[str, str]]) -> Sequence[Fact]:
-    """The facts of a kept part of a turn."""
+def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -> Sequence[Fact]:
+    """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
-    plain = without_lead(spelt(said))
+    plain = without_lead(without_asides(spelt(said)))
     plain = _JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—")
-    if is_supposed(plain) or is_instruction(plain):
-        return ()
-    whole = _resolved(plain, people)
+    whole = None if is_supposed(plain) or is_instruction(plain) else _resolved(plain, people)
     if whole is None:
         return ()
     placed = facts(whole, people=people)
-    if placed:
-        return placed
     sentence = written_out(whole).strip(" .,!?")
-    if len(sentence.split()) < _SHORTEST:
-        return ()
+    told, read = _content(sentence), set().union(*(_content(fact.text) for fact in placed))
+    if len(placed) > 1 or (placed and len(told & read) >= _COVERED * len(told)):
+        return placed
+    shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
+    if len(sentence.split()) < shortest or not told:
+        return placed
     full = f"{sentence[:1].upper()}{sentence[1:]}."
+    if placed:
+        return (replace(placed[0], text=full),)
     shorter = facts(_AFTER.sub("", whole), people=people)  # "my daughter is 15 until June" is still her age
     if len(shorter) == 1 and shorter[0].relation == "age":
         return (replace(shorter[0], text=full, said=said),)
     return (Fact(full, "about", sentence, said),)
+
+
+def _mentioned(placed: Sequence[Fact]) -> dict[str, str]:
+    """Who goes by a role alone in what the rules placed: "I have a small cat"."""
+    told = (possession(fact.value.split()) for fact in placed if fact.relation in ("pet", "family"))
+    return {one.key: one.role for one in told if one is not None and not one.plural}
 
 
 def _resolved(text: str, people: Callable[[], Mapping[str, str]]) -> str | None:

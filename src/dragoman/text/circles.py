@@ -44,7 +44,7 @@ class Unwinding:
         """How much of a round was said last."""
 
     def take(self, piece: str) -> str:
-        """What can be said by now: nothing that may turn out to be a circle's second round."""
+        """Return the text that is safe to send: none that may turn out to be a repetition."""
         for letter in piece:
             if self._round and letter == self._round[self._place]:
                 self._place = (self._place + 1) % len(self._round)
@@ -53,7 +53,7 @@ class Unwinding:
         return self._fresh()
 
     def rest(self) -> str:
-        """What is left to be said at the end."""
+        """Return the rest of the text at the end."""
         if self._round:
             text = (self._text + _clause_left(self._text, self._round)).rstrip(_BETWEEN)
             self._text = max(text, self._text[: self._sure], key=len)
@@ -104,7 +104,7 @@ def _is_circle(repeated: int, period: int) -> bool:
 
 
 def _clause_left(said: str, next_round: str) -> str:
-    """What is missing of the clause in which a text breaks off, since a circle need not begin with a clause.
+    """Return the rest of the clause in which a text breaks off, since a repetition may begin inside a clause.
 
     Where the circle has no end of a clause, what is missing of the word.
     """

@@ -1,4 +1,4 @@
-"""What a text commits itself to: numbers, names and negation, and whether another text supports them."""
+"""Claims of a text (numbers, names and negation), and whether another text supports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, and what kinds a sentence offers: prices, times, people, places."""
+"""Kinds of answers (prices, times, people, places) that a question expects and a sentence offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of turn is this, and whom is it about? Rules over the surface, English and Chinese.
+"""Kind of a turn and whom it is about, by rules over its words, English and Chinese.
 
 Gate, planner, reader and memory read the same form, so that they agree on what a turn is.
 """
@@ -51,7 +51,9 @@ _P = tables("form")
 _SOCIAL_ACTS: tuple[Act, ...] = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 _EDGES = " \t\n.,!?;:~…。，！？；：～-–—)(\"'“”‘’*"
 _OWNED = re.compile(
-    r"\b(?:my|our) (?:\w+ )??([a-z]+?)(?:['’]?s)?(?= (?:name|called|named|like|live|lives|is|are|was|do|again)\b|\W*$)"
+    r"\b(?:my|our) (?:\w+ )??([a-z]+?)(?:['’]s|(?<!s)s)?"
+    r"(?= (?:name|called|named|like|live|lives|is|are|was|do|again)\b"
+    r"|(?: (?:now|currently|today|again|exactly|please|these days|at the moment))?\W*$)"
     r"|我(?:的|家的?)?(猫|狗|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|女儿|儿子|孩子|老婆|老公|丈夫|妻子)",
     re.IGNORECASE,
 )

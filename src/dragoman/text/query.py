@@ -1,4 +1,4 @@
-"""What to search for: the user's last turn, with the topic of the turns before where it leans on them.
+"""The standalone question: the user's last turn, with the topic of earlier turns if it depends on them.
 
 The whole history is a poor query, and so is a bare "and what do they cost?". A turn that stands alone
 is searched as it is; one that leans on earlier turns carries their topic: the nouns of the question
@@ -135,7 +135,7 @@ def _keys(text: str) -> list[str]:
 
 
 def _topic(turn: str, *, whole: bool) -> list[str]:
-    """What a turn is about; with `whole`, what it asks as well."""
+    """Return the topic of a turn; with `whole`, also its question."""
     if is_chinese(turn):
         runs = zh_content(turn)
         if whole:
@@ -150,7 +150,7 @@ def _topic(turn: str, *, whole: bool) -> list[str]:
 
 
 def _mentions(reply: str) -> list[str]:
-    """What a reply brought up: its names, and all its content where it is as short as a spoken one."""
+    """Return the mentions of a reply: its names, and all its content words if it is short."""
     if is_chinese(reply):
         return _ZH_NAME.findall(reply)[:2]
     mentions = []

@@ -1,4 +1,4 @@
-"""What kind of reply a question wants: yes or no, a choice, an amount, or something else."""
+"""Kind of reply that a question expects: yes or no, a choice, an amount, or something else."""
 
 from __future__ import annotations
 

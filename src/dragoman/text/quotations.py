@@ -26,7 +26,7 @@ def own_words(text: str) -> str:
 
 
 def quoted_spans(text: str) -> tuple[Span, ...]:
-    """Where the quotations of a text lie, in order. A quotation that nobody closes ends with its paragraph."""
+    """Return the spans of quotations in a text, in order. An unclosed quotation ends with its paragraph."""
     spans: list[Span] = []
     start = 0
     for begin, end in _blocks(text):

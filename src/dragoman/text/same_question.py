@@ -10,6 +10,7 @@ from dragoman.core.values import Context
 from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import Resumed
 from dragoman.text.form import form
+from dragoman.text.known import asks_for_everything
 from dragoman.text.language import language
 from dragoman.text.second_person import second_person
 from dragoman.text.spelling import spelt
@@ -95,7 +96,10 @@ def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str
 
 
 def after_correction(context: Context, superseded: Collection[str]) -> Resumed | None:
-    """The question before the last reply, where that reply rested on a fact that this turn corrected."""
+    """The question before the last reply, where that reply rested on a fact that this turn corrected.
+
+    A list of what is known is not given once more: the correction itself is said back.
+    """
     turns = context.turns
     if len(turns) < 3 or turns[-2].speaker != "agent" or "?" in turns[-1].text:
         return None
@@ -105,7 +109,8 @@ def after_correction(context: Context, superseded: Collection[str]) -> Resumed |
     for end in range(len(turns) - 2, max(0, len(turns) - 2 - _FURTHEST), -1):
         question = turns[end - 1]
         if question.speaker == "user" and form(question.text).act == "question":
-            return Resumed(question.text, turns[-1].text, turns[:end])
+            listed = asks_for_everything(question.text)
+            return None if listed else Resumed(question.text, turns[-1].text, turns[:end])
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a user said of themselves, said back to them: "I am allergic to nuts." is "you are allergic to nuts"."""
+"""Rewrite a user's statements in the second person: "I am allergic to nuts." becomes "you are allergic to nuts"."""
 
 from __future__ import annotations
 

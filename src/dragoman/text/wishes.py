@@ -149,7 +149,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Wishing:
-    """What a turn says about standing wishes, and the `rest` of it, which is to be answered.
+    """Standing wishes that a turn states, and the `rest` of the turn, which is to be answered.
 
     `ended` are wishes taken back; with `ends_all` all of them, with `shows` the user asks for a list.
     """

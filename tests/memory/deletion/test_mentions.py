@@ -116,3 +116,37 @@ def test_the_command_shows_them_and_deletes_them_with_yes(tmp_path):
             assert told.exit_code == 0, told.output
             assert ("more messages that mention it" if options else "still mention it") in told.output
     assert holding(tmp_path / "state", "zorbolin") == []
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "request_", "name"),
+    [
+        ("my boat is the mv thessaly-rose", "is the thessaly-rose allowed here?", "forget my boat", "hessaly"),
+        ("我有一只叫嘟噜噜的猫。", "嘟噜噜爱吃什么？", "请忘记我的猫。", "嘟噜噜"),
+    ],
+)
+def test_what_was_told_and_became_no_fact_is_shown_and_goes_too(assistant, tmp_path, told, asked, request_, name):
+    about = "Tea is nice."
+    assistant.ask(told, dialogue="a")
+    assistant.ask(asked, dialogue="b")
+    assistant.ask(about, dialogue="b")
+    assert assistant.recall() == (), "no rule places it"
+    reply = assistant.ask(request_, dialogue="c")
+    assert told in reply.text and set(assistant.mentions()) == {told, asked}
+    assistant.ask("那些也删除" if "忘" in request_ else "delete those too", dialogue="c")
+    assert holding(tmp_path / "state", name) == [], reply.text
+    assert about in [turn.text for turn in assistant.history(dialogue="b")]
+
+
+def test_a_question_about_the_same_kind_of_thing_is_not_shown(assistant):
+    assistant.ask("When does the boat leave?", dialogue="a")
+    assistant.ask("Can I bring my boat?", dialogue="a")
+    assert "nothing noted" in assistant.ask("forget my boat", dialogue="b").text
+    assert assistant.mentions() == ()
+
+
+def test_a_name_behind_a_title_goes_with_its_fact(assistant, tmp_path):
+    assistant.ask("My therapist is Dr. Vanterpool.", dialogue="a")
+    assistant.ask("When is my next session with Vanterpool?", dialogue="b")
+    assistant.ask("Please forget my therapist.", dialogue="c")
+    assert holding(tmp_path / "state", "vanterpool") == []

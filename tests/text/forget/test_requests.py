@@ -21,10 +21,10 @@ ONE = [tuple(pair) for group in GROUPS if group["asks"] == "one" for pair in gro
 FACTS = ["I live in Bern.", "My name is Ana.", "My dog is called Rufus.", "我对花生过敏。"]
 
 
-def test_the_corpus_is_large_and_half_of_it_did_not_shape_the_recogniser():
+def test_the_corpus_is_large_and_a_good_third_of_it_did_not_shape_the_recogniser():
     assert len(set(IDLE)) >= 300 and len({*EVERYTHING, *(text for text, _ in ONE)}) >= 100
     held = sum(len(group["sentences"]) for group in GROUPS if group.get("held"))
-    assert 0.4 <= held / sum(len(group["sentences"]) for group in GROUPS) <= 0.6
+    assert 0.35 <= held / sum(len(group["sentences"]) for group in GROUPS) <= 0.6
 
 
 @pytest.mark.parametrize("text", IDLE)

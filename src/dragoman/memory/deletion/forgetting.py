@@ -20,7 +20,9 @@ _SHORT = 3
 _LONG = 5
 """Characters of a name that is looked for within longer words too, as in a trace."""
 _WORD = re.compile(r"\w+")
-_NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w{2,}")
+_NAME = re.compile(
+    r"(?:(?<=[a-z0-9,;] )|(?<=\bDr\. )|(?<=\bMr\. )|(?<=\bMs\. )|(?<=\bMrs\. )|(?<=\bProf\. ))[A-Z]\w{2,}"
+)
 _CALENDAR = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
     "sundays january february march april may june july august september october november december english".split()

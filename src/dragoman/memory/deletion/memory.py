@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.core.trace import reply_from_json
 from dragoman.core.values import ASIDE, Context, Erased, Erasure, Learned, Passage, Scope
 from dragoman.memory.deletion.forgetting import fitting, sharing_sentence, telling, turn_texts
-from dragoman.memory.deletion.mentions import mentioning, rare_words
+from dragoman.memory.deletion.mentions import mentioning, rare_words, told_sentences
 from dragoman.memory.deletion.undo import Deletion, RecentDeletions
 from dragoman.memory.fact_rows import FactRows
 from dragoman.memory.reconcile import fact_of, repeats, replaces
@@ -122,7 +122,7 @@ class ForgettingMemory(FactRows):
         if request.everything:
             return Learned(pending=self.erasure(context.scope, dialogue=context.dialogue))
         forgotten = tuple(self._delete(context.scope, request.what))
-        return Learned(forgotten=forgotten, mentions=self.mentions(context.scope) if forgotten else ())
+        return Learned(forgotten=forgotten, mentions=self.mentions(context.scope))
 
     def _question(self, scope: Scope, dialogue: str) -> str | None:
         trace = self._store.trace(scope, dialogue)
@@ -171,6 +171,7 @@ class ForgettingMemory(FactRows):
         gone = fitting([*live, *hidden], what, self._encoder, self._analyse)
         gone += [old for old in hidden if old not in gone and any(replaces(fact_of(new), fact_of(old)) for new in gone)]
         if not gone:
+            self.recent.show(scope, self._telling_turns(scope, what))
             return ()
         # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
         # a turn that another process runs may have read the fact, and stored its reply, until it was removed.
@@ -192,6 +193,14 @@ class ForgettingMemory(FactRows):
         left = mentioning(turn_texts(self._store, scope), rare_words(gone, kept))
         self.recent.hold(scope, Deletion(tuple(row for row in gone if row not in hidden), replaced, left))
         return gone
+
+    def _telling_turns(self, scope: Scope, what: str) -> tuple[str, ...]:
+        """The user's turns that tell what no fact says, and those that mention a rare word of such a sentence."""
+        turns = [text for text in turn_texts(self._store, scope) if forget_request(text) is None]
+        telling = tuple(dict.fromkeys(text for text in turns if any(told_sentences(text, what, self._analyse))))
+        told = [sentence for text in telling for sentence in told_sentences(text, what, self._analyse)]
+        rare = rare_words([Passage("", "", sentence) for sentence in told], ())
+        return tuple(dict.fromkeys((*telling, *mentioning(turns, rare))))
 
     def _forget_sentences(
         self, scope: Scope, live: Sequence[Passage], hidden: Sequence[Passage], gone: Sequence[Passage]

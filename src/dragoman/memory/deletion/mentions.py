@@ -6,10 +6,11 @@ still names the cat. Names that are written as names go at once (`forgetting.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dragoman.core.values import Passage
 from dragoman.text import lazy_re as re
+from dragoman.text.sentences import sentences
 from dragoman.text.typos import rank
 
 _RARE = 12_000
@@ -19,6 +20,7 @@ _RARE_CHINESE = 60
 _SHORTEST, _SHORTEST_CHINESE = 4, 2
 _WORD = re.compile(r"[^\W_]+")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+_OWN = re.compile(r"\b(?:i|i['’]m|i['’]ve|my|mine|we|our)\b|我", re.IGNORECASE)
 _ENDINGS = ("s", "es", "ed", "ing", "d", "er", "ers", "ly", "n")
 
 
@@ -27,6 +29,15 @@ def rare_words(gone: Sequence[Passage], kept: Iterable[Passage]) -> frozenset[st
     others = {word for passage in kept for word in _words(f"{passage.text} {passage.meta.get('value', '')}")}
     words = {word for passage in gone for word in _words(f"{passage.text} {passage.meta.get('value', '')}")}
     return frozenset(word for word in words - others if _is_rare(word))
+
+
+def told_sentences(text: str, what: str, analyse: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """The sentences of a turn in which users tell of themselves, with all the words of `what`."""
+    words = set(analyse(what))
+    if not words:
+        return ()
+    own = (sentence for sentence in sentences(text) if _OWN.search(sentence) and not sentence.endswith(("?", "？")))
+    return tuple(sentence for sentence in own if words <= set(analyse(sentence)))
 
 
 def mentioning(turns: Iterable[str], words: frozenset[str]) -> tuple[str, ...]:

@@ -77,6 +77,17 @@ class RecentDeletions:
                 self._held[scope] = (until, replace(deletion, mentions=()))
             return deletion.mentions
 
+    def show(self, scope: Scope, mentions: tuple[str, ...]) -> None:
+        """Hold turns that mention what a user wants gone, where no fact says it; what `undo` restores stays."""
+        with self._lock:
+            self._purge()
+            until, deletion = self._held.get(scope, (0.0, None))
+            if deletion is not None:
+                self._held[scope] = (until, replace(deletion, mentions=mentions))
+                return
+        if mentions:
+            self.hold(scope, Deletion((), mentions=mentions))
+
     def drop(self, scope: Scope) -> None:
         """Let go of a user's last deletion."""
         with self._lock:

@@ -23,7 +23,7 @@ from dragoman.memory.english.chunks import (
     without_condition,
 )
 from dragoman.memory.patterns import VERBS, words
-from dragoman.memory.roles import fits, singular
+from dragoman.memory.roles import canonical, fits, singular
 from dragoman.memory.subjects import USER, WE, I, Subject, be, noun_phrase, possession, text_of, within
 from dragoman.text import lazy_re as re
 
@@ -32,6 +32,7 @@ _COPULAS = frozenset(("is", "are", "has", "have", "was", "were", "will", "can", 
 _OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt"))
 _TRAVELLING = frozenset("come travel arrive visit fly stay go leave".split())
 _INVERTED = frozenset("i we you he she they it my our your the there this that these those any".split())
+_CHILDREN = {"sister": "daughter", "brother": "son"}
 _PROPERTIES = frozenset(("name", "names", "age", "birthday", "weight", "height"))
 _OTHERS = frozenset("you the this that these those it your".split())
 _ELLIPSIS = re.compile(
@@ -98,6 +99,8 @@ class ClauseReader:
     people: Callable[[], Mapping[str, str]] = dict
     _last: Subject | None = None
     _several: Subject | None = None
+    _is_unknown: bool = False
+    """Whether somebody was named whom nothing is known of: a pronoun then means nobody who was mentioned before."""
     _met: dict[str, Subject] = field(default_factory=dict)
 
     def clauses(self, sentence: str, *, asks: bool = False) -> list[SubjectClause]:
@@ -201,9 +204,12 @@ class ClauseReader:
             reading = WE, ["are", *text_of(rest[1:]).replace(" of us", " people").split()]
         elif word in ("his", "her", "its", "their") and len(rest) > 1 and rest[0].lower() in _PROPERTIES:
             reading = self._property(rest)
+        elif word in ("his", "her", "their") and (theirs := self._relative(tokens, start)) is not None:
+            reading = theirs
         elif word in ("he", "she", "they", "it") and rest:
             if self._last is None:
-                self._last = self._only_one(word)
+                is_unknown = self._is_unknown and word in ("he", "she")
+                self._last = None if is_unknown else self._only_one(word)
             elif word in ("he", "she") and self._last.kind == "person" and not fits(self._last.role, word):
                 others = [one for one in self._met.values() if one.kind == "person" and fits(one.role, word)]
                 self._last = others[-1] if others else self._last
@@ -220,6 +226,24 @@ class ClauseReader:
             return self._last, [be(self._last), "called", *rest[2:]]
         noun = f"{self._last.key}'s {rest[0].lower()}"
         return Subject(noun, f"My {noun}" if self._last.key == self._last.role else noun, noun), rest[1:]
+
+    def _relative(self, tokens: Sequence[str], start: int) -> Start | None:
+        """Somebody named by whose they are: "his sister Pia" of the user's son is the user's daughter."""
+        owner = self._last or self._only_one("he" if tokens[start].lower() == "his" else "she")
+        named, end = noun_phrase(["my", *tokens[start + 1 :]], 0)
+        rest = list(tokens[start + end :])
+        if owner is None or owner.key == USER or named is None or named.key == named.role or not verb_of(rest):
+            return None
+        if named.kind not in ("person", "pet"):
+            return None
+        child = _CHILDREN.get(named.role) if canonical(owner.role) in {*_CHILDREN.values(), "child", "baby"} else None
+        if child is None:
+            phrase = f"{owner.key if owner.key != owner.role else owner.phrase}'s {named.role} {named.key}"
+            somebody = Subject(named.key, phrase, named.role if named.kind == "pet" else "person")
+        else:
+            somebody = Subject(named.key, f"My {child} {named.key}", child)
+        self._meet(somebody)
+        return somebody, rest
 
     def _fits(self, pronoun: str) -> bool:
         """Whether a pronoun can mean whoever was mentioned last: no person is "it"."""
@@ -364,6 +388,8 @@ class ClauseReader:
                 if subject is not None and subject.kind != "matter":
                     self._meet(subject)
                     met = True
+                elif subject is not None and re.search(r" [A-ZÀ-Þ]\w+$", subject.phrase):
+                    self._last, self._is_unknown = None, True
         if met or clause is None or clause.subject is None or not clause.stated:
             return
         if clause.subject.key != USER:

@@ -10,9 +10,10 @@ from dragoman.text import lazy_re as re
 _ADVERBS = frozenset(
     "also now currently actually really still just recently both then already usually often always mostly even "
     "certainly definitely probably basically sometimes generally normally all too strictly simply sadly "
-    "unfortunately originally newly regularly myself absolutely truly mainly only very quite so".split()
+    "unfortunately originally newly regularly myself absolutely truly mainly only very quite so rather pretty fairly "
+    "somewhat".split()
 )
-_KEPT = frozenset(("very", "quite", "so", "all", "both", "only"))
+_KEPT = frozenset("very quite so all both only rather pretty fairly somewhat".split())
 _UNREAL = frozenset("would could should might may shall must".split())
 _LEARNT = frozenset(
     "move relocate turn break sprain injure get buy adopt retire become lose bear grow undergo stop quit start "

@@ -10,7 +10,7 @@ from dragoman.memory.english.clauses import SubjectClause
 from dragoman.memory.english.predicate import Predicate, predicate
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.roles import is_occupation
-from dragoman.memory.subjects import USER, Subject
+from dragoman.memory.subjects import USER, Subject, be
 from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
@@ -74,6 +74,10 @@ _PAPERS = frozenset(
     "cabin locker shift team club department grade level type group neighbourhood street language tongue".split()
 )
 _SHARED_AGE = re.compile(r"\b(?:both|all|each|old|and)\b", re.IGNORECASE)
+_UNFINISHED_AGE = re.compile(rf"{fragment('number')} (?:months?|weeks?|years?)", re.IGNORECASE)
+_NOW = re.compile(
+    r",? (?:now|right now|at the moment|currently|these days|nowadays)$|(?<=^I) now(?= [a-z])", re.IGNORECASE
+)
 _NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
 _NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
@@ -127,6 +131,8 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
         text = clause.text
         if slot == "age" and subject.kind == "we" and not _SHARED_AGE.search(clause.predicate):
             continue  # "We are age 11" counts or means others
+        if slot == "party" and re.search(r"\bboth\b", clause.predicate):
+            continue  # "we are both 41"
         if not slot or not _is_real(slot, read):
             continue
         value = _value(relation, read, match)
@@ -137,6 +143,10 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
             text = clause.text.partition(f"{value},")[0] + value if f"{value}," in clause.text else text
         elif slot == "party" and _NUMBER.fullmatch(value):
             text = f"We are {value} people"  # "We are five" could be an age
+        if slot == "age" and read.verb == "turn":  # "turned 80 yesterday" is right on one day
+            text = f"{subject.phrase} {be(subject)} {value}"
+        if slot == "age" and _UNFINISHED_AGE.fullmatch(value) and text.endswith(value):
+            text += " old"
         if slot and is_plausible(slot, value):
             yield fact(subject, slot + ("!" if ended else ""), value, text, said)
             if not relation.also:
@@ -172,7 +182,8 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
     if base == "can":
         return not _POINTING.search(value) and "my " not in value
     if base in ("about", "status", "job"):
-        return tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
+        lasts = tokens[0] not in words("passing") and tokens[-1] not in words("not_things")
+        return lasts or value == "out of work"
     return not _PRONOUN.match(value) and not _ASKED.search(value)
 
 
@@ -183,8 +194,8 @@ def _is_lasting_thing(tokens: Sequence[str]) -> bool:
 
 
 def sentence(text: str) -> str:
-    """A clause as a sentence of its own."""
-    text = text.strip(" ,;:-–—")
+    """A clause as a sentence of its own, which says no "now": when it was said is kept beside it."""
+    text = _NOW.sub("", text.strip(" ,;:-–—"))
     if "(" in text and ")" not in text:
         text = text.partition("(")[0].rstrip()
     return text[:1].upper() + text[1:].rstrip(" .!,") + "."

@@ -57,6 +57,18 @@ _CONTRACTIONS = tuple(
         (r"\b(my|our) gf\b", r"\1 girlfriend"),
         (r"\b(my|our) bf\b", r"\1 boyfriend"),
         (r"\bw(?:/|(?= (?:my|our|us|me|a|two|three|\d))) ?", "with "),
+        (r"\bn (?=(?:i|im|i'm|my|we|he|she|the)\b)", "and "),
+        (r"\b(got|have|has) a (?:bf|b/f)\b", r"\1 a boyfriend"),
+        (r"\b(got|have|has) a (?:gf|g/f)\b", r"\1 a girlfriend"),
+        (r"\b(have|has) got (?=(?:an?|my|no|any|some|several|one|two|three|four|five|six|\d+)\b)", r"\1 "),
+        (
+            r"\b(great-?)?(grand|step|god|half)-(?=(?:son|daughter|child|children|mother|father|brother|sister|parents)\b)",
+            r"\1\2",
+        ),
+        (r"\b(I|we) shall\b", r"\1 will"),
+        (r"\b(who|that)'ve\b", r"\1 have"),
+        (r"\b((?:my|our) [a-z]+|(?-i:[A-Z]\w+))'s got (?=an?\b|no\b|two\b|three\b|\d)", r"\1 has "),
+        (r"\bmoved?(?: house| home| flat)?,? from (?-i:[A-Z][\w-]+),? to (?=[A-Z])", "moved to "),
         (r"\bgonna\b", "going to"),
         (r"\bgotta\b", "have to"),
         (r"\bi\b", "I"),
@@ -70,6 +82,17 @@ def _with_article(match: re.Match[str]) -> str:
     return f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} " if is_occupation(noun) else f"{match[1]} "
 
 
+def _denied(match: re.Match[str]) -> str:
+    """What "it is not true that I am" says: "I am not"."""
+    subject, _, verb = match[1].rpartition(" ")
+    return (
+        f"{match[1]} not "
+        if verb in ("am", "is")
+        else f"{subject or match[1]} do not {'have ' if verb == 'have' else ''}"
+    )
+
+
+_FEW = "an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty"
 # Slips that learners make, and homophones that only grammar tells apart.
 _SLIPS = tuple(
     (re.compile(pattern, re.IGNORECASE), right)
@@ -120,6 +143,20 @@ _SLIPS = tuple(
             r", (?=(?:coming|travelling|traveling|visiting|staying|bringing) (?:with|for|my|our|a|the|two|three|alone)\b)",
             ", I am ",
         ),
+        # "I live here since 3 years"
+        (
+            rf"\bsince (?=(?:about |almost |over )?(?:\d{{1,2}}|{_FEW}) (?:years?|months?|weeks?|days?)\b(?! ago))",
+            "for ",
+        ),
+        (r"\bit is (?:not true|wrong|false|incorrect) that (I am|I have|I|my \w+ (?:is|has)) ", _denied),
+        (r"\bI am (?:a|an) (?:man|woman|lady|gentleman|boy|girl|person) of (?=(?:\d|[a-z]+ty\b|[a-z]+ty-))", "I am "),
+        # "I have a daughter Mia", "I don't have a car, just a bike"
+        (
+            r"\b((?:have|has) an? (?:\w+ )?(?:son|daughter|brother|sister|husband|wife|partner|boyfriend|girlfriend|baby|child|dog|cat))"
+            r",? (?=(?-i:[A-Z][\w'’-]+)(?:$|[.,;]| and\b))",
+            r"\1 called ",
+        ),
+        (r"\b(I|we) (do not have [^,.;]{2,40}), (?:just|only|but) (?=an?\b)", r"\1 \2, \1 have "),
         (r"\bI has\b", "I have"),
         (r"\bI (?:is|are|be)\b", "I am"),
         (r"\b(he|she|it) have\b", r"\1 has"),
@@ -133,6 +170,10 @@ _SLIPS = tuple(
         (r"\bI am (live|work|come|travel|stay|use)\b", r"I \1"),
         (r"\bI am speaking (?=[A-Z])", "I speak "),
         (r"\bI have (\d+|[a-z]+) years(?: old)?(?=[.,;!]|$| and\b)", r"I am \1 years old"),
+        (
+            r"\b((?:my|our) (?:[\w'’-]{1,20}+ ){1,4}?|he |she )has (?=\d{1,2} years(?: old)?(?:[.,;!]|$| and\b))",
+            r"\1is ",
+        ),
         (r"\bI not (?=eat|drink|like|drive|speak)", "I do not "),
         (r"\bI no (?=eat|drink|like|drive|speak)", "I do not "),
     )

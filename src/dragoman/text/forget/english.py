@@ -30,7 +30,9 @@ _LEAD_IN = re.compile(
 )
 _MOTIVE = re.compile(
     r"(?:i|i['’](?:m|ve|d)|we|we['’]ve|my \w++)\b(?![^,]{0,60}\b(?:said|says|told|asked|asks|wrote|wants?|thinks?)\b)"
-    r"[^,.;:]{1,60}, (?:and )?so (?=(?:please|kindly|just|now|can|could|would|forget|delete|erase|remove)\b)",
+    r"[^,.;:]{1,60}, (?:(?:and )?so (?=(?:please|kindly|just|now|can|could|would|forget|delete|erase|remove"
+    r"|you (?:can|may))\b)"
+    r"|(?=(?:please|kindly) (?:forget|delete|erase|remove|wipe|drop)\b))",
     re.IGNORECASE,
 )
 """The user's own reason in front of a request: "I moved, so please delete my old address"."""
@@ -41,7 +43,8 @@ _PEOPLE = frozenset(
 )
 _ADVERBS = r"(?:(?:please|kindly|just|now|also|maybe|possibly|perhaps|simply|quickly|immediately|completely) )?+"
 _VERB = (
-    r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|get rid of"
+    r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|scrap|scrub|drop"
+    r"|get rid of"
     r"|(?:stop|quit) (?:remembering|storing|memori[sz]ing))"
     r"(?: (?:please|now))?+"
 )
@@ -54,6 +57,18 @@ _POLITE = re.compile(
     rf"|make sure (?:that )?you ){_VERB}\b",
     re.IGNORECASE,
 )
+_WELCOME = re.compile(
+    r"(?:i(?:['’]d| would) (?:really |very much )?(?:appreciate it|be (?:very |really )?(?:grateful|glad|happy)|like it"
+    r"|prefer it)|it(?:['’]d| would) be (?:great|good|nice|best|better|kind)) if you "
+    rf"(?:(?:can|could|would|will) {_ADVERBS}{_VERB}|(?P<past>forgot|deleted|erased|removed|wiped|cleared))\b",
+    re.IGNORECASE,
+)
+_TAKEN_OUT = re.compile(
+    r"(?:please |kindly )?take (?P<object>(?:my|our) .{1,80}?) (?:out of|from) (?:your |the )"
+    r"(?:memory|memories|records?|notes|database)(?:,? (?:please|thanks|thank you|now))?$",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(rf"let['’]?s {_ADVERBS}{_VERB}\b", re.IGNORECASE)
 _MIND = re.compile(
     r"(?:would|do) you mind (?P<verb>forgetting|deleting|erasing|removing|wiping|clearing)\b", re.IGNORECASE
 )
@@ -64,8 +79,10 @@ _PASSIVE = re.compile(
     re.IGNORECASE,
 )
 _NO_LONGER = re.compile(
-    r"(?:do not|don['’]?t|no longer) (?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?)"
-    r" (?:any ?more|any longer)$",
+    r"(?:do not|don['’]?t|no longer) (?:(?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?)"
+    r" (?:any ?more|any longer)|(?:keep|retain|store|save|hold on to) (?P<datum>(?:my|our) (?:[\w'’-]+ ){0,3}"
+    r"(?:names?|address(?:es)?|numbers?|birthday|birth|age|salary|income|diagnosis|illness|weight|height|religion"
+    r"|allerg(?:y|ies)|medications?|details|data|information|secrets?)))$",
     re.IGNORECASE,
 )
 _BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
@@ -146,10 +163,24 @@ _POINTER = re.compile(r"(?:about )?(?:it|that|this|him|her|them|us|that one|this
 _DEVICE = re.compile(
     r"\b(?:photos?|pictures?|files?|folders?|e?mails?|accounts?|history|apps?|cache|cookies?|inbox|posts?"
     r"|tweets?|code"
-    r"|lines?|columns?|rows?|tables?|comments?|drafts?|phone|laptop|computer|browser|disk|drive|essay)\b(?! number)",
+    r"|lines?|columns?|rows?|tables?|comments?|drafts?|phone|laptop|computer|browser|disk|drive|essay"
+    r"|schedule|calendar|orders?|bookings?|reservations?|appointments?|subscriptions?|baskets?|carts?|alarms?"
+    r"|reminders?|playlists?|lists?)\b(?! number)",
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\s(?:from|off|with|by|using|on (?:the|my)|in (?:the|my|this))\s", re.IGNORECASE)
+_IN_MEMORY = re.compile(
+    r"\b(?:from|in|out of) (?:your |the )?(?:memory|memories|mind|records?|notes?|database|system|storage)\b",
+    re.IGNORECASE,
+)
+_OF_THINGS = frozenset(("clear", "clear out", "wipe", "wipe out", "scrap", "scrub", "drop", "discard"))
+"""Verbs that mean a fact only where memory is named: "Clear my throat", "Drop my bag at the desk"."""
+_BEHAVIOUR = re.compile(
+    r"\b(?:remarks?|jokes?|outbursts?|rudeness|tone|manners|mistakes?|typos?|rants?|feelings|worries|doubts|troubles"
+    r"|sorrows|complaints?|jealousy|anger)\b",
+    re.IGNORECASE,
+)
+"""What is overlooked rather than kept: "Forget my brother's rude remark"."""
 _LATER = re.compile(r"\b(?:after|before|once|until|when|while)\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|only when)\b", re.IGNORECASE)
 
@@ -161,11 +192,16 @@ def requested(sentence: str) -> str | None:
     wording, name = _led_in(wording)
     if name.lower() in _PEOPLE:
         return None
-    asked = _PASSIVE.match(wording) or _NO_LONGER.match(wording)
+    asked = _PASSIVE.match(wording) or _NO_LONGER.match(_closed(wording)) or _TAKEN_OUT.match(wording)
     if asked is not None:
-        is_polite, rest, verb = True, asked["object"], "forget"
+        kept = asked.groupdict().get("datum")
+        is_polite, rest, verb = True, kept or asked["object"], "forget"
+    elif (asked := _WELCOME.match(wording)) is not None:
+        is_polite, rest, verb = True, wording[asked.end() :].strip(" ,:"), asked["verb"] or asked["past"]
     else:
         asked = _POLITE.match(wording) or _MIND.match(wording)
+        if asked is None and _IN_MEMORY.search(wording):
+            asked = _TOGETHER.match(wording)
         is_polite = asked is not None
         is_permissive = asked is None and (asked := _PERMISSIVE.match(wording)) is not None
         asked = asked or _BARE.match(wording)
@@ -178,8 +214,12 @@ def requested(sentence: str) -> str | None:
     if is_question and not is_polite and not re.search(r"\bplease\b", sentence, re.IGNORECASE):
         return None
     what = _object(rest, verb.lower())
-    if what == EVERYTHING and name and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE):
-        return None  # more likely a scene with somebody of that name
+    if (
+        what == EVERYTHING
+        and (name or verb.lower() in ("drop", "scrap"))
+        and not re.search(r"\b(?:my|me|i)\b", rest, re.IGNORECASE)
+    ):
+        return None  # more likely a scene with somebody of that name, or "Drop everything!"
     return what
 
 
@@ -209,8 +249,10 @@ def _object(rest: str, verb: str) -> str | None:
     if is_everything(whole):
         return EVERYTHING
     if _POINTER.match(whole):  # "forget it" is an idiom
-        return None if verb.startswith("forget") else whole
-    return _fact(whole, forgets=verb.startswith("forget"))
+        return None if verb.startswith("forg") else whole
+    if verb in _OF_THINGS and not _IN_MEMORY.search(rest):
+        return None
+    return _fact(whole, forgets=verb.startswith("forg"))
 
 
 def _fact(whole: str, *, forgets: bool) -> str | None:
@@ -222,7 +264,7 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         if wrapper is None:
             break
         core = core[wrapper.end() :]
-    if not core or _IDIOM.match(core) or _CONDITION.search(core):
+    if not core or _IDIOM.match(core) or _CONDITION.search(core) or _BEHAVIOUR.search(core):
         return None
     if topic or _CLAUSE.match(core) or _is_quotation(core):
         return core
