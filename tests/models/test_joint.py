@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.models.joint import JointScore, JointScorer, joined
+from dragoman.models.joint import JointScore, JointScorer, pair_text
 from dragoman.models.part import shipped_parts
 
 needs_part = pytest.mark.skipif("english-joint" not in shipped_parts(), reason="the part is not shipped")
@@ -22,8 +22,8 @@ def scorer():
 
 
 def test_a_fact_stands_beside_the_question():
-    assert joined("Can I?", "") == "Can I?"
-    assert joined("Can I?", "I am 9.") == "Can I? [SEP] I am 9."
+    assert pair_text("Can I?", "") == "Can I?"
+    assert pair_text("Can I?", "I am 9.") == "Can I? [SEP] I am 9."
 
 
 def test_the_likeliest_verdict_is_named():

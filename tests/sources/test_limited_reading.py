@@ -84,3 +84,19 @@ def test_small_plain_files_cost_little_wherever_they_are_read(piece, suffix):
     began = time.process_time()
     read_limited(loaded(content, f"a{suffix}"), limits)
     assert time.process_time() - began < 3.0
+
+
+def test_a_limit_that_the_system_does_not_know_leaves_the_others(monkeypatch):
+    """macOS refuses every limit of the memory that a process addresses."""
+    resource = pytest.importorskip("resource")
+    taken = {}
+
+    def setrlimit(kind, limit):
+        if kind == resource.RLIMIT_AS:
+            raise ValueError("current limit exceeds maximum limit")
+        taken[kind] = limit
+
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    monkeypatch.setattr(limited_reading.os, "nice", lambda _: 0)
+    limited_reading.limit_process({"memory": 1, "seconds": 3, "output": 2})
+    assert taken == {resource.RLIMIT_CPU: (3, 8), resource.RLIMIT_FSIZE: (2, 2), resource.RLIMIT_CORE: (0, 0)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import http.server
 import socket
 import subprocess
 import sys
@@ -9,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from mcp.types import CallToolResult, TextContent
 
@@ -72,6 +76,20 @@ def test_long_text_is_cut_cleaned_and_capped(tool_of):
     assert passages[0].text.startswith("First paragraph.")
 
 
+@pytest.mark.trust
+def test_an_answer_without_end_is_given_up_in_little_memory_and_the_next_is_read(make_tool, monkeypatch, caplog):
+    monkeypatch.setattr(session, "REST_SECONDS", 0.0)
+    tool, other = make_tool("endless"), make_tool("search_docs")
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(EndpointError, match="more than 8 MB"):
+        tool.ask("x")
+    assert psutil.Process().memory_info().rss - before < 80 << 20
+    assert "goes on" not in caplog.text
+    tool.address = other.address
+    tool._session._address = other.address
+    assert tool.ask("x")[0].text.startswith("The night ferry")
+
+
 def test_a_tool_that_fails_says_so_and_the_connection_stays(tool_of):
     with pytest.raises(EndpointError, match="The tool 'fail' failed"):
         tool_of("fail").ask("why")
@@ -126,11 +144,13 @@ def test_a_program_that_is_not_there_is_left_alone_for_a_while(make_tool, monkey
     assert later.value is not first.value
 
 
-def test_a_program_that_speaks_no_protocol_is_unreachable(make_tool, monkeypatch):
+@pytest.mark.trust
+def test_a_program_that_speaks_no_protocol_is_unreachable_and_its_words_are_in_no_log(make_tool, monkeypatch, caplog):
     monkeypatch.setattr(session, "START_SECONDS", 5.0)
     tool = make_tool("search", command=(sys.executable, "-c", "print('hello')"), seconds=30.0)
     with pytest.raises(EndpointError, match="cannot be reached"):
         tool.ask("ferry")
+    assert "hello" not in caplog.text
 
 
 @pytest.mark.trust
@@ -160,27 +180,56 @@ def test_pictures_and_empty_texts_are_left_out():
     assert passages_of(CallToolResult(content=[], structured_content={"a": 1}), "HARBOUR", "t") == ()
 
 
-@pytest.mark.integration  # the one test that needs a port of this machine
-def test_a_tool_behind_a_url_is_given_its_key(monkeypatch):
+@pytest.fixture
+def url():
+    """The server behind an address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with subprocess.Popen([*SERVER, str(port)], stderr=subprocess.DEVNULL) as served:
-        try:
-            monkeypatch.setattr(session, "REST_SECONDS", 0.0)
-            monkeypatch.setenv("HARBOUR_KEY", "s3cret")
-            tool = McpTool(
-                "HARBOUR",
-                ToolAddress("whoami", url=f"http://127.0.0.1:{port}/mcp", key_env="HARBOUR_KEY", seconds=20.0),
-            )
-            deadline = time.monotonic() + 60
-            while True:
-                try:
-                    (only,) = tool.ask("x")
-                    break
-                except EndpointError:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.2)
-            tool.close()
-            assert only.text == "authorization: Bearer s3cret"
-        finally:
-            served.terminate()
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+        served.terminate()
+
+
+@pytest.mark.integration  # it needs a port of this machine
+def test_a_tool_behind_a_url_is_given_its_key(url, make_tool, monkeypatch):
+    monkeypatch.setenv("HARBOUR_KEY", "s3cret")
+    (only,) = make_tool("whoami", command=(), url=url, key_env="HARBOUR_KEY").ask("x")
+    assert only.text == "authorization: Bearer s3cret"
+
+
+@pytest.mark.trust
+@pytest.mark.integration
+def test_an_answer_without_end_behind_a_url_is_given_up(url, make_tool):
+    with pytest.raises(EndpointError, match="more than 8 MB"):
+        make_tool("endless", command=(), url=url).ask("x")
+
+
+@pytest.mark.trust
+@pytest.mark.integration
+def test_a_packed_answer_behind_a_url_is_refused_before_it_is_unpacked(make_tool):
+    packed = gzip.compress(bytes(50 << 20))
+
+    class Packed(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-encoding", "gzip")
+            self.send_header("content-length", str(len(packed)))
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(packed)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Packed) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        with pytest.raises(EndpointError, match="packed"):
+            make_tool("any", command=(), url=f"http://127.0.0.1:{served.server_port}/mcp").ask("x")
+        served.shutdown()

@@ -32,6 +32,12 @@ def prose(query: str) -> str:
 
 
 @server.tool()
+def endless(query: str) -> str:
+    """Far more than anybody reads."""
+    return "A sentence that goes on and on. " * 1_000_000
+
+
+@server.tool()
 def heard() -> list[str]:
     """Every query so far."""
     return [f"query: {text}" for text in asked]

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 
 class WorkCancelled(BaseException):
-    """Nobody waits any more for what this thread does. No `Exception`: nothing may catch it by accident."""
+    """Raised in a thread whose work was cancelled. Not an `Exception`, so that nothing catches it by accident."""
 
 
 _is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)

@@ -31,7 +31,7 @@ def checked_date(name: str, value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnControl:
-    """What the caller decides about a turn; the defaults leave everything to the agent.
+    """The caller's options for a turn; the defaults leave everything to the agent.
 
     `retrieve` overrides the gate. `memory` is `on` (read and write facts about the user), `read` or `off`. A turn with
     `keep` false is private: no text of it is stored and memory does not change. `sources` are the sources that may be

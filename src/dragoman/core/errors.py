@@ -118,7 +118,7 @@ class StoreBusyError(StoreError):
 
 
 class StoreErasedError(StoreBusyError):
-    """What a write rests on was erased meanwhile; nothing was added."""
+    """A write depends on rows that were erased meanwhile; nothing was added."""
 
 
 class StoreTwiceError(StoreError):

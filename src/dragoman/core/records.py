@@ -91,7 +91,7 @@ class Passage:
 
     @property
     def indexed(self) -> str:
-        """What search reads: the text under its title and heading path, and the sentence that told a fact."""
+        """The text for search: title, heading path and text, and for a fact the sentence that stated it."""
         path = " > ".join(dict.fromkeys(part for part in (self.title, *self.headings) if part))
         text = f"{path}\n{self.text}" if path else self.text
         said = self.meta.get("said", "")[:_MOST_SAID].strip() if "slot" in self.meta else ""
@@ -205,7 +205,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What erasing everything of a user deletes; `receipt` says what was erased from where, once it was."""
+    """What erasing everything of a user deletes; afterwards `receipt` holds the counts by file."""
 
     facts: int = 0
     chats: int = 0

@@ -85,7 +85,7 @@ class Note:
 
     @property
     def total_price(self) -> float | None:
-        """What the calls cost; None where the model has no prices."""
+        """Cost of the calls in US dollars; None if the model has no prices."""
         draft = _draft_of(self.value)
         if draft is None:
             return self.price
@@ -145,7 +145,7 @@ class Trace:
 
     @property
     def price(self) -> float | None:
-        """What those calls cost in US dollars; None where the model has no prices."""
+        """Cost of these calls in US dollars; None if the model has no prices."""
         prices = [price for note in self.notes if (price := note.total_price) is not None]
         return sum(prices) if prices else None
 

@@ -73,7 +73,7 @@ _LOCAL = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn changed in a user's memory.
+    """Changes that a turn made to a user's memory.
 
     `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
     `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
@@ -97,7 +97,7 @@ class Learned:
     @property
     def is_empty(self) -> bool:
         changed = self.added or self.superseded or self.joined or self.forgotten or self.restored or self.blanked
-        return not (changed or self.pending or self.erased or self.wishes or self.ended_wishes)
+        return not (changed or self.pending or self.erased or self.wishes or self.ended_wishes or self.mentions)
 
 
 NOTHING_LEARNED = Learned()
@@ -278,7 +278,7 @@ class Request:
 @quick
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """What a reader answers from."""
+    """Input of a reader: context, plan and evidence."""
 
     context: Context
     plan: Plan = NULL_PLAN
@@ -313,7 +313,7 @@ class Usage:
         )
 
     def above(self, other: Usage) -> Usage:
-        """What this has more than another; nothing where it has less."""
+        """The difference to a smaller usage; zero where that is larger."""
         return Usage(
             max(0, self.prompt_tokens - other.prompt_tokens),
             max(0, self.completion_tokens - other.completion_tokens),

@@ -29,7 +29,7 @@ class Shard(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class ShardJob(Generic[S, R]):
-    """What is done with shards. `open` gets a worker ready; for other machines it must be a function of a module, or
+    """Work on shards. `open` prepares a worker; for other machines it must be a function of a module, or
     a `partial` of one. `gpus` is how many a shard needs."""
 
     name: str

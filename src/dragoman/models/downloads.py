@@ -44,7 +44,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a file is fetched from and where it is kept; `page` says its licence, "" where nothing does."""
+    """Source and target of a download; `page` states the licence, "" if nothing does."""
 
     name: str
     url: str
@@ -54,7 +54,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a server says of a file before it is fetched. `sha256` is "" and `bytes` None where it does not say."""
+    """Size, hash and licence of a file before its download; `sha256` is "" and `bytes` None if unknown."""
 
     address: Address
     url: str
@@ -90,7 +90,7 @@ def address(name: str) -> Address:
 
 
 def ask(where: Address, *, transport: object | None = None) -> Offer:
-    """What the server says of a file: size, hash and licence; nothing is fetched yet."""
+    """Ask the server for size, hash and licence of a file; nothing is downloaded yet."""
     with _client(transport) as client:
         response, url = _open(client, where, {"Range": "bytes=0-0"})
         with _closing(response):

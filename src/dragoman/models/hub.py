@@ -48,7 +48,7 @@ class HubName:
 
     @property
     def folder(self) -> Path:
-        """Where a pulled part lies: roles find it by the name of its repository."""
+        """Return the folder of a pulled part; roles find it by the name of its repository."""
         return home() / "parts" / self.repository
 
 
@@ -209,6 +209,6 @@ def _reported(name: HubName) -> Iterator[None]:
 
 
 def _network_errors() -> tuple[type[Exception], ...]:
-    """What the hub's client raises without a connection: it moved from one HTTP library to its successor."""
+    """Return the errors that the hub's client raises without a connection; they depend on its HTTP library."""
     errors = [import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None]
     return tuple(errors)

@@ -33,7 +33,7 @@ _BETWEEN = " [SEP] "
 
 @dataclass(frozen=True, slots=True)
 class JointScore:
-    """What one reading says, as probabilities. `bears` is 0 where no fact was given.
+    """Probabilities of one reading; `bears` is 0 without a fact.
 
     `verdict` goes over yes, no, unknown (a missing fact about the user decides) and none (not a matter of yes or no,
     or the sentence does not decide); it sums to 1.
@@ -75,7 +75,7 @@ class JointScorer:
 
     def score(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[JointScore]:
         """The scores of (fact or "", sentence) pairs for a question."""
-        scores = self.read([(joined(question, fact), text) for fact, text in pairs], (ANSWERS, BEARS, VERDICT))
+        scores = self.read([(pair_text(question, fact), text) for fact, text in pairs], (ANSWERS, BEARS, VERDICT))
         verdicts = self._softmax(VERDICT, scores[VERDICT])
         return [
             JointScore(
@@ -134,13 +134,13 @@ class JointScorer:
         return self._loaded
 
 
-def joined(question: str, fact: str) -> str:
+def pair_text(question: str, fact: str) -> str:
     """A question with a fact beside it, the first of the two texts of a reading."""
     return f"{question}{_BETWEEN}{fact}" if fact.strip() else question
 
 
 def temperature_of(part: Part, head: str) -> float:
-    """By what the scores of a head with several classes are divided before they become probabilities."""
+    """Return the temperature that divides the scores of a multi-class head."""
     return float(part.options.get("temperatures", {}).get(head, 1.0))
 
 

@@ -47,7 +47,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What `part.json` says, and where it lies.
+    """A trained part: the contents of `part.json`, and its folder.
 
     `kind` is the component that runs it (`gate.encoder`); `options` is what that component was trained with and must
     be used with (the view of a turn, the most tokens, the pooling); `files` maps names to SHA-256.
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def place(self) -> Path:
-        """Where the files lie."""
+        """Folder of the files."""
         return self.folder / self.shares if self.shares else self.folder
 
     def file(self, name: str) -> Path:
@@ -81,7 +81,7 @@ class Part:
 
 
 def find_part(name_or_folder: str | Path, *, folder: Path | None = None) -> Path:
-    """Where a part lies: a folder of one's own, also beside an agent's `folder`, or the name of a shipped part."""
+    """Return the folder of a part: a path, also relative to an agent's `folder`, or the name of a shipped part."""
     own = Path(name_or_folder).expanduser()
     for place in (own, folder / own if folder is not None else own, home() / "parts" / own):
         if (place / FILE).is_file():
@@ -163,7 +163,7 @@ def sha256(path: Path) -> str:
 
 
 def read_part(place: Path) -> Part:
-    """What the `part.json` of a folder says; its other files are not looked at."""
+    """Read the `part.json` of a folder; its other files are not opened."""
     file = place / FILE
     try:
         table = json.loads(file.read_text(encoding="utf-8"))

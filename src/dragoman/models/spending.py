@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
 from dragoman.core.errors import ConfigError, LimitError
 from dragoman.core.values import Usage
-from dragoman.models.metering import record, turn_meter
+from dragoman.models.metering import Meter, record, turn_meter
 
 _DAY = 86_400.0
 _PRICES = ("input", "output", "cached")
@@ -36,7 +37,7 @@ class Budget:
 
 
 class Spending:
-    """What was spent since the start of the day (UTC); `prices` are per million tokens of input, output and cached.
+    """Spending since the start of the day (UTC); `prices` are per million tokens of input, output and cached.
 
     `budget` holds for a day, `turn_budget` for a turn (`metering.turn_meter`).
     """
@@ -64,9 +65,11 @@ class Spending:
         self._lock = threading.Lock()
         self._day = 0
         self._usage = Usage()
+        self._running: list[tuple[Meter | None, Usage]] = []
+        """Calls that were let through and have not ended, with their turns."""
 
     def price(self, usage: Usage, charged: float | None = None) -> float | None:
-        """What some tokens cost: by the prices, else what the endpoint says that it `charged`; None without either."""
+        """Return the cost of tokens: by the prices, else what the endpoint `charged`; None without either."""
         if not self._prices:
             return charged
         read, written = self._prices.get("input", 0.0), self._prices.get("output", 0.0)
@@ -81,21 +84,33 @@ class Spending:
             self._usage += usage
         record(usage, self.price(usage, charged))
 
-    def check(self, expected: Usage = _ONE_CALL) -> None:
-        """Raise an error where a call of the `expected` size would pass the budget of the day or of the turn."""
+    @contextmanager
+    def reserved(self, expected: Usage = _ONE_CALL) -> Iterator[None]:
+        """Hold the `expected` size of a call while it runs; an error where it would pass a budget with the others."""
+        meter = turn_meter()
+        entry = (meter, expected)
         with self._lock:
             self._turn_over()
-            used = self._usage
-        if name := self._passed(self._budget, used + expected):
+            self._check(meter, expected)
+            self._running.append(entry)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running = [other for other in self._running if other is not entry]
+
+    def _check(self, meter: Meter | None, expected: Usage) -> None:
+        running = sum((usage for _, usage in self._running), self._usage)
+        if name := self._passed(self._budget, running + expected):
             raise LimitError(
                 f"The next call would pass the model's budget of {getattr(self._budget, name):g} {name} a day.",
                 seconds=_DAY - self._clock() % _DAY,
                 remedy="Wait until tomorrow (UTC), or raise budget in [models.language].",
             )
-        meter = turn_meter()
         if meter is None:
             return
-        if name := self._passed(self._turn_budget, meter.usage + expected, times=meter.turns):
+        running = sum((usage for turn, usage in self._running if turn is meter), meter.usage)
+        if name := self._passed(self._turn_budget, running + expected, times=meter.turns):
             raise LimitError(
                 f"The next call would pass the model's budget of {getattr(self._turn_budget, name):g} {name} a turn.",
                 seconds=0.0,

@@ -142,7 +142,7 @@ class StaticEncoder:
 
 
 def teacher_folder(named: str, folder: Path | None = None) -> Path:
-    """Where an encoder lies by its name or path, also beside an agent's folder; fetched where it is not here."""
+    """Return the folder of an encoder by name or path, also relative to an agent's folder; fetch it if missing."""
     own = Path(named).expanduser()
     beside = folder / own if folder is not None else own
     here = next((place for place in (own, beside, home() / "models" / own) if (place / MODEL).is_file()), None)

@@ -54,7 +54,7 @@ class ToolPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What a model answers: calls, or else a draft with text. The draft counts the tokens of both."""
+    """Answer of a model that has tools: calls, or else a draft with text. The draft counts the tokens of both."""
 
     draft: Draft
     calls: tuple[ToolCall, ...] = ()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -140,10 +140,15 @@ def limit_process(header: dict[str, Any]) -> None:
         import resource
     except ImportError:  # a system without them: the time is limited by whoever waits
         return
-    resource.setrlimit(resource.RLIMIT_AS, (header["memory"], header["memory"]))
-    resource.setrlimit(resource.RLIMIT_CPU, (header["seconds"], header["seconds"] + 5))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (header["output"], header["output"]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = {
+        resource.RLIMIT_AS: (header["memory"], header["memory"]),
+        resource.RLIMIT_CPU: (header["seconds"], header["seconds"] + 5),
+        resource.RLIMIT_FSIZE: (header["output"], header["output"]),
+        resource.RLIMIT_CORE: (0, 0),
+    }
+    for kind, limit in limits.items():
+        with suppress(OSError, ValueError):  # macOS limits no memory that a process addresses
+            resource.setrlimit(kind, limit)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from dragoman.core.environment import switches
 from dragoman.core.errors import EndpointError
 from dragoman.sources.document import clean
+from dragoman.sources.session_limits import EXCEEDED, MOST_BYTES, limited_encoding, limited_http, too_long
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -106,6 +108,8 @@ class Session:
                 if isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
                     raise self._refused(error.error.message) from error
                 await self._leave(connected)
+                if self._failed is not None:  # the connection itself says why
+                    raise self._failed[1] from error
                 if not was_there:
                     raise self._unreachable("it closed the connection") from error
 
@@ -120,12 +124,15 @@ class Session:
     async def _keep(self, ready: asyncio.Future[Client]) -> None:
         """Open and close the connection in one task, as the MCP library requires."""
         failure = self._unreachable("the agent is closed")
+        exceeded = asyncio.Event()
+        EXCEEDED.set(exceeded)
         try:
             async with asyncio.timeout(START_SECONDS) as starting, _opened(self._address) as client:
                 starting.reschedule(None)
                 self._failed = None
                 ready.set_result(client)
-                await asyncio.Event().wait()
+                await exceeded.wait()
+                raise too_long()
         except Exception as error:  # noqa: BLE001 - a stranger's server may break in any way
             failure = self._unreachable(_reason(error))
             self._failed = monotonic(), failure
@@ -161,24 +168,25 @@ async def _opened(address: ToolAddress) -> AsyncIterator[Client]:
     from mcp.client.stdio import stdio_client
     from mcp.client.streamable_http import streamable_http_client
 
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it logs what it cannot read, word by word
     async with AsyncExitStack() as stack:
         if address.command:
             program, *arguments = address.command
             environment = switches() | {name: os.environ[name] for name in address.env if name in os.environ}
             started = StdioServerParameters(
-                command=_program(program, address.folder), args=arguments, env=environment, cwd=address.folder
+                command=_program(program, address.folder),
+                args=arguments,
+                env=environment,
+                cwd=address.folder,
+                encoding=limited_encoding(),
             )
             # The program's standard error may repeat questions of users, so it is discarded.
             silent = stack.enter_context(_nowhere())
             client = Client(stdio_client(started, errlog=silent))
-        elif address.key_env is None:
-            client = Client(address.url)
         else:
-            import httpx2
-
-            headers = {"authorization": f"Bearer {os.environ.get(address.key_env, '')}"}
-            caller = await stack.enter_async_context(httpx2.AsyncClient(headers=headers))
-            client = Client(streamable_http_client(address.url, http_client=caller))
+            key = f"Bearer {os.environ.get(address.key_env, '')}" if address.key_env else None
+            caller = await stack.enter_async_context(limited_http(key))
+            client = Client(streamable_http_client(address.url, http_client=caller, max_sse_event_size=MOST_BYTES))
         yield await stack.enter_async_context(client)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.models.onnx.fused_attention import with_attention
+from dragoman.models.onnx.fused_attention import fuse_attention
 from dragoman.models.onnx.graph_file import FLOAT, INT8, INT64, Node, array_of, message, tensor
 
 WIDTH, HEADS = 8, 2
@@ -68,7 +68,7 @@ def constants(scale=4**-0.25, axes=(1, 2)):
 
 def test_attention_becomes_one_operation_and_nothing_of_the_rest_stays():
     tensors = constants()
-    nodes, added = with_attention(graph(), tensors, ["out"])
+    nodes, added = fuse_attention(graph(), tensors, ["out"])
     assert [one.kind for one in nodes] == ["Gather", "Attention", "Relu"]
     assert nodes[1].inputs == ["states", "joined_weights", "joined_biases"]
     assert message([(1, b"num_heads"), (3, HEADS), (20, 2)]) in nodes[1].attributes
@@ -78,7 +78,7 @@ def test_attention_becomes_one_operation_and_nothing_of_the_rest_stays():
 
 
 def test_what_an_output_needs_besides_stays():
-    nodes, _ = with_attention(graph(), constants(), ["out", "k_heads"])
+    nodes, _ = fuse_attention(graph(), constants(), ["out", "k_heads"])
     assert {"Transpose", "Reshape", "Concat", "Attention"} <= {one.kind for one in nodes}
     assert "Softmax" not in {one.kind for one in nodes}
 
@@ -95,7 +95,7 @@ def test_what_an_output_needs_besides_stays():
     ids=["another scale", "no mask of padding", "bytes", "heads unknown", "no biases"],
 )
 def test_other_constants_are_left_alone(tensors):
-    assert with_attention(graph(), tensors, ["out"]) is None
+    assert fuse_attention(graph(), tensors, ["out"]) is None
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_other_constants_are_left_alone(tensors):
 )
 def test_other_graphs_are_left_alone(place, instead):
     nodes = [instead if one.outputs == [place] else one for one in graph()]
-    assert with_attention(nodes, constants(), ["out"]) is None
+    assert fuse_attention(nodes, constants(), ["out"]) is None

@@ -15,6 +15,7 @@ from pytest_socket import enable_socket, socket_allow_hosts
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.values import Draft, Prompt
 from dragoman.models.metering import metered
+from dragoman.models.remote.answers import AnswerToken, Delta, join_deltas
 from dragoman.models.remote.model import RemoteModel
 
 pytestmark = pytest.mark.trust
@@ -81,22 +82,44 @@ def test_a_stream_that_drips_is_given_up_at_the_deadline():
         list(model.stream(PROMPT, max_tokens=5))
 
 
-def test_retries_end_at_the_deadline_too():
+@pytest.mark.parametrize(("headers", "words"), [({}, "within 60 s"), ({"retry-after": "25"}, "429.*wait 25 s")])
+def test_retries_end_at_the_deadline_too(headers, words):
     clock = Clock()
 
     def sleep(seconds):
         clock.now += seconds
 
     model = model_of(
-        lambda request: httpx.Response(429, headers={"retry-after": "25"}),
-        deadline=60,
-        retries=50,
-        clock=clock,
-        sleep=sleep,
+        lambda request: httpx.Response(429, headers=headers), deadline=60, retries=50, clock=clock, sleep=sleep
     )
-    with pytest.raises(EndpointError, match="within 60 s"):
+    with pytest.raises(EndpointError, match=words):
         model.generate([PROMPT], max_tokens=5)
     assert clock.now <= 60
+
+
+def test_a_wait_that_is_too_long_is_told_at_once():
+    waits = []
+    model = model_of(lambda request: httpx.Response(429, headers={"retry-after": "9999"}), sleep=waits.append)
+    with pytest.raises(EndpointError, match="429 Too Many Requests; it asks to wait 9999 s") as caught:
+        model.generate([PROMPT], max_tokens=5)
+    assert "lower concurrency" in caught.value.remedy
+    assert waits == []
+
+
+def test_a_stream_of_very_many_events_is_joined_in_linear_time():
+    deltas = [Delta("la " * 200, tokens=(AnswerToken("la", -0.1),)) for _ in range(12_000)]
+    began = time.process_time()
+    whole = join_deltas(deltas)
+    assert time.process_time() - began < 1, "ten seconds where each delta copies all before it"
+    assert (len(whole.text), len(whole.tokens)) == (12_000 * 600, 12_000)
+
+
+def test_a_whole_reply_in_place_of_a_stream_is_taken():
+    body = {"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 7}}
+    text = json.dumps(body, indent=1)
+    *pieces, draft = model_of(lambda request: httpx.Response(200, text=text)).stream(PROMPT, max_tokens=5)
+    assert pieces == [draft.text] == ["Hello!"]
+    assert draft.usage.prompt_tokens == 7
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -193,10 +216,17 @@ def test_a_redirect_to_another_host_gets_neither_key_nor_text(status, monkeypatc
         hosts.append(request.url.host)
         return httpx.Response(status, headers={"location": "http://evil.test/v1/chat/completions"})
 
-    with pytest.raises(EndpointError) as caught:
+    with pytest.raises(EndpointError, match=r"redirects to another host, http://evil\.test") as caught:
         model_of(handle, key_env="MY_KEY").generate([PROMPT], max_tokens=5)
     assert hosts == ["models.test"]
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["/login", "http://[", "http://models.test:99999999/"])
+def test_a_redirect_that_would_drop_the_request_is_an_error_with_a_remedy(place):
+    with pytest.raises(EndpointError, match="redirects to") as caught:
+        model_of(lambda request: httpx.Response(302, headers={"location": place})).generate([PROMPT], max_tokens=5)
+    assert "url" in caught.value.remedy
 
 
 def test_a_redirect_on_the_same_host_is_followed():
@@ -276,6 +306,29 @@ def test_a_budget_stops_before_it_is_passed():
         model.generate([PROMPT], max_tokens=5)
     assert len(sent) == 2
     assert model.spending.price(model.spent) == pytest.approx(2 * (60 * 1 + 40 * 10) / 1e6)
+
+
+@pytest.mark.parametrize("budget", ["budget", "turn_budget"])
+def test_calls_at_once_pass_no_budget_together(budget):
+    sent = []
+
+    def handle(request):
+        sent.append(request)
+        time.sleep(0.05)  # so that the others are asked for meanwhile
+        return httpx.Response(200, json={"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
+
+    model = model_of(handle, concurrency=4, **{budget: {"calls": 2}})
+    with metered(turns=1), pytest.raises(LimitError, match="2 calls"):
+        model.generate([PROMPT] * 4, max_tokens=5)
+    assert len(sent) <= 2
+
+
+def test_a_call_that_fails_gives_its_share_of_the_budget_back():
+    answers = [httpx.Response(401, text="no"), httpx.Response(200, json={"choices": [{"message": {"content": "Hi"}}]})]
+    model = model_of(lambda request: answers.pop(0), budget={"calls": 1})
+    with pytest.raises(EndpointError, match="401"):
+        model.generate([PROMPT], max_tokens=5)
+    assert model.generate([PROMPT], max_tokens=5)[0].text == "Hi"
 
 
 def test_a_budget_for_a_turn_counts_the_calls_of_the_turn_alone():

@@ -8,7 +8,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.tokens import Token
 from dragoman.models.calibration import Logistic
 from dragoman.models.part import Head, Part
-from dragoman.models.unified.source_names import renamed
+from dragoman.models.unified.source_names import rename_part
 from dragoman.models.unified.token_spelling import Spelling
 
 SPELLING = Spelling(
@@ -28,7 +28,7 @@ PART = Part(
 
 
 def test_tokens_offsets_and_calibrations_go_by_the_new_name():
-    found = renamed(PART, {"USER": "MEMORY"})
+    found = rename_part(PART, {"USER": "MEMORY"})
     assert found.options["shape"] == {"sources": ["PERSONA", "MEMORY"], "window": 9}
     assert Spelling.from_json(found.options["spelling"]).ids == {
         Token("acting", "MEMORY"): (4,),
@@ -41,10 +41,10 @@ def test_tokens_offsets_and_calibrations_go_by_the_new_name():
 
 
 def test_two_may_change_places_and_no_names_change_nothing():
-    found = renamed(PART, {"USER": "PERSONA", "PERSONA": "USER"})
+    found = rename_part(PART, {"USER": "PERSONA", "PERSONA": "USER"})
     assert found.options["shape"]["sources"] == ["USER", "PERSONA"]
     assert found.options["offsets"]["context"] == {"": 0.5, "USER>PERSONA": 1.0}
-    assert renamed(PART, {}) is PART
+    assert rename_part(PART, {}) is PART
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_two_may_change_places_and_no_names_change_nothing():
 )
 def test_names_that_fit_no_source_or_two_are_refused(names, wrong):
     with pytest.raises(ConfigError, match=wrong):
-        renamed(PART, names)
+        rename_part(PART, names)

@@ -417,7 +417,7 @@ def test_evidence_that_finds_no_room_is_left_out_the_least_similar_first(make_un
     many = tuple(Shown("DOCUMENTS", f"Passage number {n}.", 9 - n) for n in range(6))
     draft = runtime.write([Writing(OTHER, WrittenSequence(("DOCUMENTS",), many))], max_tokens=4)[0]
     assert draft.notes["evidence_left_out"] >= 2
-    kept, dropped = turn_trees.fitted(runtime.turns, Writing(OTHER, WrittenSequence(("DOCUMENTS",), many)))
+    kept, dropped = turn_trees.fit_evidence(runtime.turns, Writing(OTHER, WrittenSequence(("DOCUMENTS",), many)))
     assert [shown.tenths for shown in kept.written.evidence] == [9 - n for n in range(6 - dropped)]
 
 

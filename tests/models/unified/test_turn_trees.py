@@ -15,7 +15,15 @@ from dragoman.models.unified.masks import layout_mask
 from dragoman.models.unified.model import CandidatePassage, Judging, TreeShape, TurnTokens, Writing
 from dragoman.models.unified.token_spelling import spell
 from dragoman.models.unified.token_tree import laid_out
-from dragoman.models.unified.turn_trees import checking, fitted, judged, judging, lost, trunk, writing
+from dragoman.models.unified.turn_trees import (
+    checking,
+    fit_evidence,
+    judged_evidence,
+    judging,
+    left_out_notes,
+    trunk,
+    writing,
+)
 from dragoman.text.view import View
 
 GRAMMAR = Grammar(("P", "D"))
@@ -86,7 +94,7 @@ def test_the_papers_response_sees_all_evidence_and_the_evidence_only_itself():
 def test_evidence_is_cut_to_its_most_tokens_wherever_it_stands():
     short = turns(candidate=2)
     assert told(short.branch("P", "abcdef")) == "[EVIDENCE][P]ab[EOE]"
-    assert told(judged(short, Shown("P", "abcdef", 1))) == "[EVIDENCE][P]ab[EOE][0.1]"
+    assert told(judged_evidence(short, Shown("P", "abcdef", 1))) == "[EVIDENCE][P]ab[EOE][0.1]"
     assert told(short.evidence([Shown("P", "abcdef", 1)])) == "[EVIDENCE][P]ab[EOE][0.1]"
 
 
@@ -101,12 +109,12 @@ def test_the_oldest_turns_give_way_first_and_are_counted():
 def test_what_was_cut_is_told():
     small = turns(window=20, response=4, candidate=3)
     asked = Writing(Context.of("hi", "x" * 30), WrittenSequence(("P",), (Shown("P", "abcd", 1), Shown("P", "abc", 2))))
-    kept, dropped = fitted(small, asked, dialogue=0)
+    kept, dropped = fit_evidence(small, asked, dialogue=0)
     planted = writing(small, kept)
     assert told(planted.segments[0].tokens).startswith("x")
     expected = {"turns_left_out": 1.0, "turn_cut": 1.0, "evidence_left_out": 1.0}
-    assert lost(small, kept, planted, dropped) == expected
-    assert lost(small, asked, planted, 0) == {"turns_left_out": 1.0, "turn_cut": 1.0, "evidence_cut": 1.0}
+    assert left_out_notes(small, kept, planted, dropped) == expected
+    assert left_out_notes(small, asked, planted, 0) == {"turns_left_out": 1.0, "turn_cut": 1.0, "evidence_cut": 1.0}
 
 
 def test_a_turn_that_just_fits_is_not_cut():

@@ -2,6 +2,7 @@ import io
 
 import pytest
 from pypdf import PdfReader, PdfWriter
+from pypdf.errors import DependencyError
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from dragoman.core.errors import InputError
@@ -103,6 +104,18 @@ def test_password_is_named_as_the_reason(make_pdf):
 
 def test_file_locked_only_against_editing_is_read(make_pdf):
     assert read(encrypted(make_pdf(["open"]), ""), "a.pdf").sections[0].blocks[0].text == "open"
+
+
+def test_without_cryptography_an_encrypted_file_says_what_to_install(make_pdf, monkeypatch):
+    def refuse(*_, **__):
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    content = encrypted(make_pdf(["open"]), "")
+    monkeypatch.setattr("pypdf._encryption.CryptAES.decrypt", refuse)
+    monkeypatch.setattr("pypdf._encryption.Encryption.verify", refuse)
+    with pytest.raises(InputError, match="is encrypted") as caught:
+        read(content, "a.pdf")
+    assert "cryptography" in caught.value.remedy
 
 
 def test_pages_without_text_are_named_as_the_reason(make_pdf):

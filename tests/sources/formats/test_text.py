@@ -80,3 +80,9 @@ def test_control_characters_are_taken_out():
 )
 def test_title_comes_from_the_file_name(name, title):
     assert read(b"text", name).title == title
+
+
+@pytest.mark.parametrize(("content", "kind"), [(b"%PDF-1.4\n", "a PDF"), (b"{\\rtf1 Hello}", "RTF")])
+def test_a_document_of_another_kind_is_not_read_as_text(content, kind):
+    with pytest.raises(InputError, match=kind):
+        read(content, "notes.txt")

@@ -88,4 +88,5 @@ def test_passwords_in_addresses_are_refused_and_not_repeated():
 
 def test_addresses_are_told_from_paths():
     assert is_address("https://a.org") and is_address("git+https://a.org/x")
+    assert is_address("ftp://a.org/x") and is_address("FILE:///etc/hosts"), "refused as addresses, and others go on"
     assert not is_address("notes/https") and not is_address("C:/notes")

@@ -86,7 +86,7 @@ class LlamaCppModel:
 
     @property
     def identity(self) -> str:
-        """What tells this model from others in every process: its files, with their sizes and times."""
+        """Identity of this model in every process: its files, with their sizes and times."""
         try:
             files = [catalogue.path(self.server.weights), *([self.server.adapter] if self.server.adapter else [])]
             return " ".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)

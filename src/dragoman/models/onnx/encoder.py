@@ -206,7 +206,7 @@ class OnnxEncoder:
         return self._loaded
 
     def _place(self) -> Path:
-        """Where the weights lie; of a trained part, checked, and read as it was trained."""
+        """Return the folder of the weights; for a trained part, check it and read its options."""
         own = Path(self._weights).expanduser()
         beside = self._folder / own if self._folder is not None else own
         for place in (own, beside):

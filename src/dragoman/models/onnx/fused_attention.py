@@ -24,7 +24,7 @@ _INNER = ("If", "Loop", "Scan")
 """Operations with subgraphs, which may use tensors that no other node uses."""
 
 
-def with_attention(
+def fuse_attention(
     nodes: Sequence[Node], tensors: Mapping[str, bytes], outputs: Sequence[str]
 ) -> tuple[list[Node], list[bytes]] | None:
     """The nodes with every attention fused, and the constants that they need; None where the graph has no attention."""

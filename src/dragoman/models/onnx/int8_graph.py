@@ -14,7 +14,7 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING
 
-from dragoman.models.onnx.fused_attention import with_attention
+from dragoman.models.onnx.fused_attention import fuse_attention
 from dragoman.models.onnx.graph_file import (
     FLOAT,
     INT8,
@@ -108,7 +108,7 @@ class _Graph:
                 dropped |= {matrix, scale}
             gone |= {id(member) for member in group}
         nodes = [node for node in nodes if id(node) not in gone]
-        fused = with_attention(nodes, self._tensors, self._outputs)
+        fused = fuse_attention(nodes, self._tensors, self._outputs)
         if fused is not None:
             nodes, added = fused[0], [*added, *fused[1]]
         if not (gone or fused) or any(lies_elsewhere(content) for content in self._tensors.values()):

@@ -24,7 +24,7 @@ _WORD_END = re.compile(r"\W|_", re.ASCII)
 
 
 def names_of(options: Sequence[str]) -> dict[str, str]:
-    """What the model is to write for each option: a short word is its own name, sentences go by letters."""
+    """Return the name that the model writes for each option: a short word itself, a letter for a sentence."""
     if all(len(option) <= _LONG and not re.search(r"\s", option.strip()) for option in options):
         return {option: option.strip() for option in options}
     letters = string.ascii_uppercase

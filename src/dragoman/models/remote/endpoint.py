@@ -28,10 +28,14 @@ Json = dict[str, Any]
 MOST_BYTES = 8 << 20
 """The largest body or stream that is read."""
 _MOST_ERROR_BYTES = 64 << 10
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 60.0
+"""Limits by the minute are waited out; who asks to wait longer has a limit by the hour or day."""
 _SHOWN = 200
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-_MOVED = frozenset({307, 308})
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_REPEATED = frozenset({307, 308})
+"""Redirects after which a request is sent again as it was."""
+_LONGEST_PLACE = 2000
 
 
 class Endpoint:
@@ -93,11 +97,15 @@ class Endpoint:
         """The JSON objects of an event stream; closing the iterator closes the connection.
 
         A stream is whole with its mark `[DONE]`; where an endpoint sends none, the caller knows by the last event.
+        The whole reply of an endpoint that does not stream is its only event.
         """
         with self._response("POST", self.url + path, body | {"stream": True}) as (response, until):
             seen = False
+            others: list[str] = []
             for line in self._lines(response, until):
                 if not line.startswith("data:"):
+                    if not seen:
+                        others.append(line)
                     continue
                 event = line.removeprefix("data:").strip()
                 if event == "[DONE]":
@@ -106,6 +114,9 @@ class Endpoint:
                 if event:
                     seen = True
                     yield self._object(event)
+            if others and not seen and others[0].lstrip().startswith("{"):
+                yield self._object("\n".join(others))
+                return
             if not seen:
                 raise self.error("answered without any event", "Check that url is an OpenAI-compatible endpoint.")
 
@@ -137,12 +148,14 @@ class Endpoint:
                             yield response, until
                             return
                         refusal = self._refusal(response, until)
+                        wait = _retry_after(response.headers.get("retry-after", ""))
                         if final or response.status_code not in _RETRIED or refusal.lasts:
                             raise self._refused(refusal)
-                        wait = _retry_after(response.headers.get("retry-after", ""))
+                        if wait is not None and (wait > _LONGEST_WAIT or self._clock() + wait >= until):
+                            raise self._refused(refusal, wait)
                     finally:
                         response.close()
-            pause = min(wait if wait is not None else 0.5 * 2**attempt * random.uniform(0.5, 1.0), _LONGEST_WAIT)
+            pause = wait if wait is not None else min(0.5 * 2**attempt * random.uniform(0.5, 1.0), _LONGEST_WAIT)
             if self._clock() + pause >= until:
                 raise self._late(deadline or self._deadline)
             log.info("trying the endpoint again in %.1f s", pause)
@@ -161,14 +174,8 @@ class Endpoint:
                 place = response.headers.get("location", "")
                 if response.status_code not in _MOVED or not place:
                     return response
-                target = httpx.URL(url).join(place)
                 response.close()
-                if _origin(target) != _origin(httpx.URL(url)):
-                    # The key and the texts belong to the host that was configured, and to no other one.
-                    raise self.error(
-                        f"redirects to another host, {target.host}", f"Check url, or set it to that of {target.host}."
-                    )
-                url = str(target)
+                url = self._moved(response.status_code, httpx.URL(url), place)
             raise self.error("redirects in a circle", "Check url.")
         except httpx.TimeoutException as error:
             if final:
@@ -183,6 +190,23 @@ class Endpoint:
                 reason = str(error) or type(error).__name__
                 raise self.error(f"cannot be reached: {reason}", "Start it, or check url and the network.") from error
         return None
+
+    def _moved(self, status: int, url: httpx.URL, place: str) -> str:
+        """The address to ask instead, on the same host alone: no other one gets the key and the texts."""
+        import httpx
+
+        try:
+            target = url.join(place[:_LONGEST_PLACE])
+        except httpx.InvalidURL as error:
+            raise self.error("redirects to an address that is none", "Check url.") from error
+        origin = f"{target.scheme}://{target.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
+        if _origin(target) != _origin(url):
+            raise self.error(
+                f"redirects to another host, {origin}", f"Check url, or let it begin with {origin} if you trust it."
+            )
+        if status not in _REPEATED:
+            raise self.error(f"redirects to {target.path[:_SHOWN]}", "Check url: it usually ends in /v1.")
+        return str(target)
 
     def _patience(self, until: float) -> float:
         """The seconds to wait for the next bytes: never past the deadline."""
@@ -207,7 +231,7 @@ class Endpoint:
                 if self._clock() > until:
                     raise self._late(self._deadline)
         except httpx.TimeoutException as error:
-            raise self._late(self._timeout) from error
+            raise self._late(self._deadline if self._clock() >= until else self._timeout) from error
         except httpx.DecodingError as error:
             raise self.error("answered a body that cannot be decoded", "Check that url is an endpoint.") from error
         except httpx.RequestError as error:
@@ -235,9 +259,11 @@ class Endpoint:
             text = ""  # the status says enough
         return read_refusal(response.status_code, response.reason_phrase, text)
 
-    def _refused(self, refusal: Refusal) -> EndpointError:
+    def _refused(self, refusal: Refusal, wait: float | None = None) -> EndpointError:
         reason = f": {refusal.message[:_SHOWN].rstrip('.')}" if refusal.message else ""
         what = f"answered {refusal.status} {refusal.phrase}".rstrip() + reason
+        if wait is not None:
+            what = f"{what}; it asks to wait {wait:.0f} s"
         return self.error(what, refusal.remedy, status=refusal.status, refusal=refusal)
 
     def _parsed(self, text: str) -> Any:

@@ -22,7 +22,7 @@ from dragoman.models.remote.answers import (
     Delta,
     chat_delta,
     draft_of,
-    joined,
+    join_deltas,
     messages_delta,
     usage_of,
 )
@@ -44,6 +44,7 @@ T = TypeVar("T")
 _CHANGES = 8
 """The most refusals of fields in a row that are answered with another request."""
 _CHOICE_ROOM = 12
+_NOT_COMPATIBLE = "Check that url is an OpenAI-compatible endpoint."
 Method = Literal["untried", "logprobs", "schema", "sampling"]
 
 
@@ -195,7 +196,7 @@ class RemoteModel:
 
     @property
     def identity(self) -> str:
-        """What tells this model from others in every process: its address and name."""
+        """Identity of this model in every process: its address and name."""
         return f"{self.endpoint.url} {self.name}"
 
     def close(self) -> None:
@@ -309,13 +310,13 @@ class RemoteModel:
 
     def _one(self, profile: Profile, ask: _Ask) -> _ModelReply:
         body, notes = self._body(profile, ask)
-        self.spending.check(self._expected(profile, ask))
-        delta = _read(profile, self.endpoint.post(path_of(profile), body))
-        if not delta.exists:
-            raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
-        text, thoughts = without_thoughts(delta.text)
-        usage = usage_of(replace(delta, text=text), pieces=len(delta.tokens), thoughts=thoughts)
-        self._count(usage, delta.price)
+        with self.spending.reserved(self._expected(profile, ask)):
+            delta = _read(profile, self.endpoint.post(path_of(profile), body))
+            if not delta.exists:
+                raise self.endpoint.error("answered without any choice", _NOT_COMPATIBLE)
+            text, thoughts = without_thoughts(delta.text)
+            usage = usage_of(replace(delta, text=text), pieces=len(delta.tokens), thoughts=thoughts)
+            self._count(usage, delta.price)
         text = until_stop(text, ask.stop)
         self._require_text(text, delta, thoughts, profile)
         return _ModelReply(text, delta, usage, notes | self._priced(usage, delta.price))
@@ -323,35 +324,35 @@ class RemoteModel:
     def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
         """The stream of one request."""
         body, notes = self._body(profile, ask)
-        self.spending.check(self._expected(profile, ask))
         deltas: list[Delta] = []
         visible = VisibleText(ask.stop, inside=profile.unopened)
-        events = self.endpoint.events(path_of(profile), body)
         whole = False
-        try:
-            for event in events:
-                whole = whole or "done" in event
-                delta = _read(profile, event)
-                deltas.append(delta)
-                whole = whole or bool(delta.finish)
-                piece = visible.feed(delta.text)
-                if delta.thoughts and profile.unopened:
-                    visible.trust()
-                if piece:
-                    yield piece
-                if visible.stopped:
-                    whole = True
-                    break
-            rest = visible.close()
-            if rest:
-                yield rest
-        finally:
-            getattr(events, "close", lambda: None)()
-            delta = joined(deltas)
-            usage = usage_of(replace(delta, text=visible.text), pieces=len(deltas), thoughts=visible.thoughts)
-            self._count(usage, delta.price)
+        with self.spending.reserved(self._expected(profile, ask)):
+            events = self.endpoint.events(path_of(profile), body)
+            try:
+                for event in events:
+                    whole = whole or "done" in event
+                    delta = _read(profile, event)
+                    deltas.append(delta)
+                    whole = whole or bool(delta.finish)
+                    piece = visible.feed(delta.text)
+                    if delta.thoughts and profile.unopened:
+                        visible.trust()
+                    if piece:
+                        yield piece
+                    if visible.stopped:
+                        whole = True
+                        break
+                rest = visible.close()
+                if rest:
+                    yield rest
+            finally:
+                getattr(events, "close", lambda: None)()
+                delta = join_deltas(deltas)
+                usage = usage_of(replace(delta, text=visible.text), pieces=len(deltas), thoughts=visible.thoughts)
+                self._count(usage, delta.price)
         if not delta.exists:
-            raise self.endpoint.error("answered without any choice", "Check that url is an OpenAI-compatible endpoint.")
+            raise self.endpoint.error("answered without any choice", _NOT_COMPATIBLE)
         if not whole:
             raise self.endpoint.error("broke off in the middle of its reply", "Try again; see the endpoint's own log.")
         self._require_text(visible.text, delta, visible.thoughts, profile)

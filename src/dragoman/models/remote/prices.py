@@ -55,7 +55,7 @@ def list_prices(profile: str, model: str) -> dict[str, float]:
 
 
 def price_source(profile: str) -> str:
-    """Where a vendor's list prices come from, and of when they are."""
+    """Return the page of a vendor's list prices, and their month."""
     return f"{_PAGES[_vendor(profile)]}, {LISTED}"
 
 

@@ -18,7 +18,7 @@ _SOURCES = (Source("documents", "timetables and fares"), Source("memory", "what 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What one step of a turn cost in the trial."""
+    """Cost of one step of a turn in the trial."""
 
     step: str
     calls: int
@@ -38,12 +38,12 @@ class Probe:
 
     @property
     def works(self) -> tuple[str, ...]:
-        """What the endpoint does itself."""
+        """Features that the endpoint supports."""
         return tuple(name for name, own in _features(self.profile) if own)
 
     @property
     def emulated(self) -> tuple[str, ...]:
-        """What is done here instead, or left out."""
+        """Features that the client emulates or leaves out."""
         return tuple(name for name, own in _features(self.profile) if not own)
 
 

@@ -32,7 +32,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an endpoint takes and gives.
+    """Capabilities of an endpoint.
 
     `interface` is OpenAI's chat completions or Anthropic's messages; `limit` the field of the token limit; `schema` the
     field that restricts a reply to a JSON schema; `quiet` the fields that switch reasoning off, and `efforts` the field

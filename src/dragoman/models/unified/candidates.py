@@ -15,10 +15,10 @@ from dragoman.models.unified.model import CandidatePassage
 log = getLogger(__name__)
 
 
-def offered(
+def find_candidates(
     requests: Sequence[Request], *, store: Store | None, inner: Retriever | None, pool: int, small: int
 ) -> list[list[Evidence]]:
-    """The candidates of each request, `without` left out: all of a source of at most `small` passages, else, or where
+    """Return the candidates of each request except `without`: all of a source of at most `small` passages, else, or if
     there is no store, the best `pool` that `inner` finds; without it, the first `pool`.
     """
     hits: list[list[Evidence]] = [[] for _ in requests]
@@ -50,7 +50,7 @@ def _tell(source: SourceName, most: int) -> None:
     log.warning("Of %s only the first %d passages are judged: set an inner retriever.", source, most)
 
 
-def ordered(passages: Iterable[Passage]) -> list[Passage]:
+def parents_first(passages: Iterable[Passage]) -> list[Passage]:
     """Distinct passages in the given order, except that a parent stands before its children."""
     by_id = {passage.id: passage for passage in passages}
     done: dict[str, Passage] = {}
@@ -66,8 +66,8 @@ def ordered(passages: Iterable[Passage]) -> list[Passage]:
     return list(done.values())
 
 
-def said(passage: Passage) -> str:
-    """The text of a passage as a unified model reads it, in training and in use: title, if any, and text."""
+def passage_text(passage: Passage) -> str:
+    """Return the text of a passage as a unified model reads it, in training and in use: title, if any, and text."""
     return passage.indexed
 
 
@@ -76,7 +76,7 @@ def candidates(passages: Sequence[Passage]) -> tuple[CandidatePassage, ...]:
     places: dict[str, int] = {}
     rows = []
     for place, passage in enumerate(passages):
-        rows.append(CandidatePassage(passage.source, said(passage), places.get(passage.parent or "")))
+        rows.append(CandidatePassage(passage.source, passage_text(passage), places.get(passage.parent or "")))
         places[passage.id] = place
     return tuple(rows)
 

@@ -187,10 +187,10 @@ class LlamaUnified:
     # writing
 
     def _run(self, asked: Writing, max_tokens: int, emit: Callable[[str], None], cancelled: threading.Event) -> Draft:
-        fitted, dropped = turn_trees.fitted(self.turns, asked)
+        fitted, dropped = turn_trees.fit_evidence(self.turns, asked)
         planted = turn_trees.writing(self.turns, fitted)
         tokens = planted.segments[-1].tokens
-        notes = turn_trees.lost(self.turns, fitted, planted, dropped)
+        notes = turn_trees.left_out_notes(self.turns, fitted, planted, dropped)
         most = min(max_tokens, self.shape.response)
         body = self._saying() | {"prompt": list(tokens), "n_predict": most, "id_slot": self._slots.take(tokens)}
         if asked.ending:

@@ -14,7 +14,7 @@ from dragoman.models import weights as catalogue
 from dragoman.models.base_weights import base_digest, is_gguf
 from dragoman.models.part import Head, Part, open_part
 from dragoman.models.unified.model import KIND, Order, TreeShape, TurnTokens, Unified
-from dragoman.models.unified.source_names import BETWEEN, renamed
+from dragoman.models.unified.source_names import BETWEEN, rename_part
 from dragoman.models.unified.token_spelling import Spelling
 
 Runtime: TypeAlias = Literal["auto", "torch", "llamacpp"]
@@ -123,7 +123,7 @@ def open_unified(
     check: bool = False,
 ) -> UnifiedPart:
     """A part of kind `unified` with its runtime; see `LazyUnified`. Weights are loaded on first use."""
-    part = renamed(open_part(name, kind=KIND, folder=folder), names or {})
+    part = rename_part(open_part(name, kind=KIND, folder=folder), names or {})
     if base is not None:
         part = replace(part, options={**part.options, "base": base})
     shape = TreeShape.from_json(part.options["shape"])

@@ -20,7 +20,7 @@ BLOCK = 128
 def evidence_mask(
     visible: Tensor, queries: Tensor, keys: Tensor, *, query_places: Tensor, key_places: Tensor
 ) -> Tensor:
-    """Which keys each query attends to, (B, Q, K), bool.
+    """Return which keys each query attends to, (B, Q, K), bool.
 
     `visible` (B, S, S) says which segments a segment sees; queries (B, Q) and keys (B, K) are the segments of tokens,
     their places (B or 1, Q and K) the order in which the tokens stand.

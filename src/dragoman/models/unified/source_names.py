@@ -13,7 +13,7 @@ BETWEEN = ">"
 """Separator of sources in an order as a JSON key; NULL is the empty string."""
 
 
-def renamed(part: Part, names: Mapping[str, str]) -> Part:
+def rename_part(part: Part, names: Mapping[str, str]) -> Part:
     """The part with renamed sources, {part's name: agent's name}, in tokens, offsets and calibrations."""
     if not names:
         return part

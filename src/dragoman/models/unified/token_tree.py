@@ -38,7 +38,7 @@ class Layout:
     visible: tuple[tuple[bool, ...], ...]
 
     def place(self, segment: int, offset: int) -> int:
-        """Where a token of a segment lies in the row; a negative offset counts from the segment's end."""
+        """Return the column of a segment's token in the row; a negative offset counts from the segment's end."""
         end = self.starts[segment + 1] if segment + 1 < len(self.starts) else len(self.tokens)
         return (end if offset < 0 else self.starts[segment]) + offset
 
@@ -70,7 +70,7 @@ def laid_out(segments: Sequence[Segment]) -> Layout:
     return Layout(tuple(tokens), tuple(positions), tuple(owner), tuple(starts), visible)
 
 
-def joined(trees: Sequence[Sequence[Segment]]) -> list[Segment]:
+def join_trees(trees: Sequence[Sequence[Segment]]) -> list[Segment]:
     """Join trees into one list of segments; trees do not attend to each other."""
     segments: list[Segment] = []
     for tree in trees:

@@ -270,9 +270,9 @@ class TorchUnified:
 
     def _prepared(self, opened: LoadedUnified, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
         """The row of a response, and notes on what found no room."""
-        fitted, dropped = turn_trees.fitted(opened.turns, asked)
+        fitted, dropped = turn_trees.fit_evidence(opened.turns, asked)
         prepared = turn_trees.writing(opened.turns, fitted)
-        notes = turn_trees.lost(opened.turns, fitted, prepared, dropped)
+        notes = turn_trees.left_out_notes(opened.turns, fitted, prepared, dropped)
         return TreeRow(prepared.segments, ((len(prepared.segments) - 1, -1),)), notes
 
     def _tokens(

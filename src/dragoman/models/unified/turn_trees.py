@@ -77,7 +77,7 @@ def writing(turns: TurnTokens, asked: Writing) -> Planted:
         after = (*turns.plan(written.plan), *turns.evidence(written.evidence))
         tree = trunk(turns, asked.context, room=len(after) + turns.shape.response)
         return replace(tree, segments=(Segment((*tree.segments[0].tokens, *after)),))
-    branches = [judged(turns, shown) for shown in written.evidence]
+    branches = [judged_evidence(turns, shown) for shown in written.evidence]
     room = max(map(len, branches), default=0) + turns.shape.response
     tree = trunk(turns, asked.context, written.plan, room=room)
     grown = tree.grown(*(Segment(branch, 0) for branch in branches))
@@ -85,7 +85,7 @@ def writing(turns: TurnTokens, asked: Writing) -> Planted:
     return replace(grown, candidates=places).grown(Segment(turns.ids((END_OF_EVIDENCE,)), 0, places))
 
 
-def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
+def fit_evidence(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
     """Drop the least similar evidence until `dialogue` tokens of room are left; returns the task and the number
     dropped."""
     written, paper = asked.written, turns.shape.layout == "paper"
@@ -93,7 +93,11 @@ def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Wr
     room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue
 
     def needed() -> int:
-        return max((len(judged(turns, shown)) for shown in rows), default=0) if paper else len(turns.evidence(rows))
+        return (
+            max((len(judged_evidence(turns, shown)) for shown in rows), default=0)
+            if paper
+            else len(turns.evidence(rows))
+        )
 
     while rows and needed() > room:
         worst = min(reversed(range(len(rows))), key=lambda i: rows[i].tenths or 0)
@@ -102,7 +106,7 @@ def fitted(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Wr
     return (replace(asked, written=replace(written, evidence=tuple(rows))) if dropped else asked), dropped
 
 
-def lost(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
+def left_out_notes(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
     """Notes on a reply about text that found no room; `asked` is the request without the `dropped` evidence."""
     counts = {
         "turns_left_out": planted.left_out,
@@ -113,7 +117,7 @@ def lost(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> d
     return {name: float(count) for name, count in counts.items() if count}
 
 
-def judged(turns: TurnTokens, shown: Shown) -> tuple[int, ...]:
+def judged_evidence(turns: TurnTokens, shown: Shown) -> tuple[int, ...]:
     """A piece of evidence with its similarity: [EVIDENCE] K text [EOE] similarity."""
     return (*turns.branch(shown.source, shown.text), turns.spelling.one(similarity(shown.tenths)))
 

@@ -46,7 +46,7 @@ _INDICATORS = {
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is trained: an adapter, or all weights; `checkpointing` recomputes activations to save memory."""
+    """Which weights are trained: an adapter, or all; `checkpointing` recomputes activations to save memory."""
 
     kept: Kept = "lora"
     lora: LoraSpec = field(default_factory=LoraSpec)

@@ -35,7 +35,7 @@ _LEVELS = frozenset(map(str, range(9)))
 
 @dataclass(slots=True)
 class _Style:
-    """What a paragraph style says of its paragraphs."""
+    """Properties of a paragraph style."""
 
     name: str = ""
     base: str = ""

@@ -17,8 +17,18 @@ _MARKS = (
 )
 
 
+_OTHER_KINDS = (
+    (b"%PDF-", "a PDF", "Give it the suffix .pdf."),
+    (b"{\\rtf", "a document in RTF", "Save it as .docx or .txt."),
+)
+"""Formats that could pass for text: how they begin, their name, and what to do."""
+
+
 def decode(content: bytes, name: str, *, encoding: str | None = None) -> str:
     """The text of a file, cleaned; a wrong byte is an error that says where it is."""
+    for beginning, kind, remedy in _OTHER_KINDS:
+        if content.startswith(beginning):
+            raise InputError(f"'{name}' is {kind}, whatever its name says.", remedy=remedy)
     marked = next((codec for mark, codec in _MARKS if content.startswith(mark)), None)
     if marked is None and b"\x00" in content:
         raise InputError(

@@ -65,6 +65,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 def _pages(content: bytes, name: str) -> tuple[list[str], str]:
     from pypdf import PdfReader
+    from pypdf.errors import DependencyError
 
     try:
         reader = PdfReader(io.BytesIO(content))
@@ -73,6 +74,10 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
         title = reader.metadata.title if reader.metadata else ""
     except InputError:
         raise
+    except DependencyError as error:
+        raise InputError(
+            f"'{name}' is encrypted.", remedy="Save a copy without encryption, or install the package 'cryptography'."
+        ) from error
     except Exception as error:  # on damaged files pypdf raises whatever its parser trips over
         raise InputError(
             f"'{name}' cannot be read as a PDF: {_damage(content)}.", remedy="Open it in a viewer and save it anew."
@@ -82,7 +87,7 @@ def _pages(content: bytes, name: str) -> tuple[list[str], str]:
 
 
 def _damage(content: bytes) -> str:
-    """What is wrong with a file that is no proper PDF, as far as its two ends tell."""
+    """Describe the damage of a file that is no proper PDF, judging by its beginning and end."""
     if b"%PDF-" not in content[:1024]:
         return "its content is something else"
     if b"%%EOF" not in content[-2048:]:
@@ -108,15 +113,5 @@ def _texts(reader: PdfReader, name: str) -> list[str]:
 
 def _unlock(reader: PdfReader, name: str) -> None:
     """Open a file whose password is empty; refuse one with a real password."""
-    from pypdf.errors import DependencyError
-
-    if not reader.is_encrypted:
-        return
-    try:
-        opened = bool(reader.decrypt(""))
-    except DependencyError as error:
-        raise InputError(
-            f"'{name}' is encrypted.", remedy="Save a copy without encryption, or install the package 'cryptography'."
-        ) from error
-    if not opened:
+    if reader.is_encrypted and not reader.decrypt(""):
         raise InputError(f"'{name}' is protected by a password.", remedy="Save a copy without the password.")

@@ -35,7 +35,7 @@ _PERCENT = frozenset((9, 10))
 
 @dataclass(frozen=True, slots=True)
 class _Workbook:
-    """What the cells of all sheets refer to."""
+    """Shared strings and styles that the cells of all sheets refer to."""
 
     strings: list[str]
     dates: frozenset[int]

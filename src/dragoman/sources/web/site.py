@@ -31,7 +31,7 @@ _LONGEST_ADDRESS = 4096
 
 @dataclass(frozen=True, slots=True)
 class WebLimits:
-    """What a fetch may take: pages in all, bytes and seconds a page, bytes in all, seconds between two requests."""
+    """Limits of a fetch: pages in all, bytes and seconds a page, bytes in all, seconds between two requests."""
 
     pages: int = MOST_PAGES
     bytes: int = MOST_BYTES
@@ -62,7 +62,7 @@ def fetch_pages(
 
 @dataclass(slots=True)
 class _Crawl:
-    """What one given address has led to: the pages of its sitemaps, and whether all of these could be read."""
+    """Progress on one given address: the pages of its sitemaps, and whether all of these could be read."""
 
     sitemap: str = ""
     pages: list[str] = field(default_factory=list)
