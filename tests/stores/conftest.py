@@ -50,6 +50,15 @@ class Server:
         """Delete the rows of a store's tables."""
         self.run(";".join(f"DELETE FROM dragoman.{table}" for table in TABLES))
 
+    def kill(self) -> None:
+        """kill -9 of the server and all its processes, as a machine that loses its power."""
+        parent = psutil.Process(self.pid)
+        family = [parent, *parent.children(recursive=True)]
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, timeout=120)
+
     def restart(self) -> None:
         """Start again after the process is gone."""
         _wait(self.pid)

@@ -1,4 +1,4 @@
-"""What a turn cost in words: calls, tokens and price."""
+"""Describe the cost of a turn: calls, tokens and price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decided a reply: the user's fact, the rule of the documents, and what follows from both.
+"""Explanation of a reply: the user's fact, the rule of the documents, and what follows from both.
 
 The page and the command line show it before scores and timings. It comes from the notes of the reader's draft.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.core.values import Draft, Evidence, Passage
-from dragoman.decision.cells import row_sentence
+from dragoman.decision.tables.cells import row_sentence
 
 ShownOutcome: TypeAlias = Literal["yes", "no", "unknown", "value", ""]
 """What follows from rule and fact: yes, no, a fact is missing, a value such as a price, or no single conclusion."""
@@ -54,7 +54,7 @@ EXPLANATION_WORDS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What decided a reply. `place` says where the rule stands; `missing` names the fact that the user has to give."""
+    """The fact and the rule behind a reply. `place` is the rule's passage; `missing` names the fact to ask for."""
 
     rule: str
     place: str = ""
@@ -67,7 +67,7 @@ class Explanation:
 
 
 def explanation(draft: Draft, evidence: Sequence[Evidence]) -> Explanation | None:
-    """What decided a draft; None where its reader noted no rule, as for quotations and set phrases."""
+    """Explain a draft; None if its reader noted no rule, as for quotations and set phrases."""
     notes = {key: str(note) for key, note in draft.notes.items() if key in NOTES}
     if not notes.get("rule"):
         return None
@@ -96,7 +96,7 @@ def _outcome(verdict: str, value: str) -> ShownOutcome:
 
 
 def _place(draft: Draft, evidence: Sequence[Evidence]) -> str:
-    """Where the rule stands: readers name its passage first among those that they quote."""
+    """Return the place of the rule: readers quote its passage first."""
     passages = {piece.id: piece.passage for piece in evidence}
     return next((heading_path(passages[name]) for name in draft.quoted if name in passages), "")
 

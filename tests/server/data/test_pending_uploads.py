@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.server.data import pending_uploads
 from dragoman.server.data.pending_uploads import PendingUpload, PendingWork, recover, sweep
 from dragoman.sources.upload_folders import staged_notes
 
@@ -146,3 +148,38 @@ def _nothing(*_):
 
 def _fail(*_):
     pytest.fail("recovery changes what is not its own")
+
+
+def test_a_system_that_opens_no_folders_takes_uploads(tmp_path, monkeypatch):
+    """Windows flushes no folders, and refuses to open them."""
+    opened = os.open
+
+    def refuse_folders(path, *arguments, **options):
+        if Path(path) == root / "uploads":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *arguments, **options)
+
+    root = tmp_path / "uploads" / "tenant" / "user" / "source"
+    monkeypatch.setattr("os.open", refuse_folders)
+    with PendingUpload(root, PendingWork("t", "u", "s")) as pending:
+        pending.write(io.BytesIO(b"new"), root / "uploads" / "a.md")
+        pending.settle(set())
+    assert [path.name for path in root.rglob("*") if path.is_file()] == ["a.md"]
+
+
+def test_a_system_that_deletes_no_open_file_keeps_no_journal(tmp_path, monkeypatch):
+    """As on Windows: a journal can be deleted only after it was closed."""
+    unlinked, journals = Path.unlink, []
+
+    def refuse_open(path, **options):
+        if any(not journal.closed for journal in journals):
+            raise PermissionError(13, "used by another process", str(path))
+        unlinked(path, **options)
+
+    made = pending_uploads._new_journal
+    monkeypatch.setattr(pending_uploads, "_new_journal", lambda folder: journals.append(made(folder)) or journals[-1])
+    monkeypatch.setattr(Path, "unlink", refuse_open)
+    root = tmp_path / "uploads" / "tenant" / "user" / "source"
+    with PendingUpload(root, PendingWork("t", "u", "s")):
+        pass
+    assert list(root.iterdir()) == []

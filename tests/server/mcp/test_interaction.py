@@ -135,6 +135,24 @@ def test_everything_is_deleted_only_after_the_user_agrees(service, mode, result,
 
 
 @MODES
+@pytest.mark.trust
+def test_a_model_that_confirms_by_itself_deletes_nothing_where_the_user_can_be_asked(service, mode):
+    """The client's model may obey a document that it has read: what it says of the user's agreement is no agreement."""
+
+    async def conversation(client):
+        await client.call_tool("remember", {"fact": "My dog is called Rex."})
+        gone = [
+            await client.call_tool("forget", {**what, "confirm": True})
+            for what in ({"everything": True}, {"fact": "everything about me"})
+        ]
+        return gone, (await client.call_tool("recall", {})).structured_content["facts"]
+
+    refused = ElicitResult(action="decline")
+    (gone, facts), questions = talk(service, conversation, answers={"This deletes 1 fact": refused}, mode=mode)
+    assert len(questions) == 2 and len(facts) == 1 and all(each.is_error for each in gone)
+
+
+@MODES
 def test_progress_is_told_step_by_step(service, mode):
     steps = []
 
@@ -301,7 +319,7 @@ def test_a_private_turn_is_not_kept_and_asks_back_in_its_reply(service, mode):
     accepted = ElicitResult(action="accept", content={"answer": "I am 15"})
     (first, second), questions = talk(service, conversation, answers={"How old": accepted}, mode=mode)
     assert questions == [] and first.structured_content["text"].endswith("How old are you?")
-    assert "No. People under 16" in second.structured_content["text"]
+    assert "No: you told me that you are 15. People under 16" in second.structured_content["text"]
     assert service.hosted("").assistant.dialogues() == ()
 
 

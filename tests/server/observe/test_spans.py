@@ -117,6 +117,7 @@ def test_with_content_the_words_stand_where_the_conventions_put_them(trace):
     assert asked == {"role": "user", "parts": [{"type": "text", "content": SECRET}]}
     assert said["parts"][0]["content"] == f"You said: {SECRET}"
     assert turn.attributes["gen_ai.conversation.id"] == "my-private-dialogue"
+    assert (turn.attributes["input.value"], turn.attributes["output.value"]) == (SECRET, f"You said: {SECRET}")
     documents = next(span for span in roles if span.name == "retrieval DOCUMENTS").attributes
     assert "6 francs" in documents["gen_ai.retrieval.documents"]
 

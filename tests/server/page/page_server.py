@@ -86,7 +86,7 @@ def _result(title, figure):
     return json.loads(result_json(Result("gate", title, "Should this turn look anything up?", {}, (table,), (drawn,))))
 
 
-def main(folder: Path, state: Path) -> None:
+def main(folder: Path, state: Path, port: str = "0") -> None:
     agents = {}
     for place in sorted(folder.iterdir()):
         assistant = dragoman.load(place, state=state / place.name)
@@ -98,11 +98,11 @@ def main(folder: Path, state: Path) -> None:
         hosted.models["other"].agent.reader = OtherReader()
     app = make_app(service, runs_of=TwoRuns())
     add_page(app)
-    listening = uvicorn_server.bind("127.0.0.1", 0)
+    listening = uvicorn_server.bind("127.0.0.1", int(port))
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     started = partial(print, address, flush=True)
     uvicorn_server.serve(with_request_limits(app, service), listening, grace=2.0, started=started)
 
 
 if __name__ == "__main__":
-    main(*(Path(given) for given in sys.argv[1:3]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -102,7 +102,7 @@ def test_chats_are_renamed_found_pinned_and_exported(page_session, ask):
     page.get_by_label("Search chats").fill("2 francs")
     expect(page.locator(".entry .snippet").first).to_contain_text("2 francs")
     page.get_by_label("Search chats").fill("")
-    expect(page.locator(".entry .snippet")).to_have_count(0)  # the list is drawn anew, which closes open menus
+    expect(page.locator(".entry .snippet")).to_have_count(0)
     page.get_by_label("Your message").fill("/exp")
     with page.expect_download() as download:
         page.get_by_label("Your message").press("Enter")

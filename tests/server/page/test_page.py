@@ -256,7 +256,7 @@ def test_very_many_files_at_once_are_all_read(page_session, tmp_path):
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Attach files").click()
     chooser.value.set_files(sorted(tmp_path.glob("shell-*.md")))
-    expect(page.locator(".state")).to_contain_text("130 of 130")
+    expect(page.locator(".state")).to_contain_text("Files read: 130")
     page.get_by_role("button", name="Show all").click()
     expect(page.locator(".files .file", has_text="shell-129.md")).to_be_visible()
 

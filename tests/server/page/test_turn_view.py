@@ -88,7 +88,7 @@ def test_what_is_no_answer_is_not_told_as_a_sure_one(draft, worth):
 
 
 def test_time_is_told_with_the_sources_that_took_it():
-    assert [bar.about for bar in turn_picture([OPEN, PLANNED, FOUND]).bars] == ["", "", "DOCUMENTS"]
+    assert [bar.about for bar in turn_picture([OPEN, PLANNED, FOUND]).bars] == [(), (), ("DOCUMENTS",)]
 
 
 def test_what_memory_learned_is_told():

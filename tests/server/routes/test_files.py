@@ -152,6 +152,13 @@ def test_a_file_that_cannot_be_read_is_told_and_not_kept(api):
     assert caught.value.code == "unsupported-kind" and list(api.files.list()) == []
 
 
+@pytest.mark.parametrize("name", ["paper.txt", "paper.md", "paper.docx", "paper.csv"])
+def test_a_file_of_another_kind_than_its_name_says_is_told_and_not_kept(api, name):
+    with pytest.raises(openai.BadRequestError, match=name):
+        api.files.create(file=named(b"%PDF-1.4\n1 0 obj\n", name), purpose="assistants")
+    assert list(api.files.list()) == []
+
+
 @pytest.mark.parametrize("id", ["file-", "file-x", "resp_WzFd", "file-W10", "file-WyJyb2JpbiIsICJOT1RFUyIsIDFd"])
 def test_ids_that_are_none_are_not_found(api, id):
     with pytest.raises(openai.NotFoundError):

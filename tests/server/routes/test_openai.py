@@ -218,6 +218,34 @@ def test_a_value_outside_its_range_is_named(api, given):
     assert caught.value.param.split(".")[0] == next(iter(given)) and caught.value.code == "invalid"
 
 
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [(["a"] * 5, "stop: List should have at most 4"), (5, "stop: "), (["a", 5], "stop.1: Input should be a valid str")],
+)
+def test_a_value_of_several_types_is_judged_by_the_one_it_is_nearest_to(api, stop, words):
+    with pytest.raises(openai.BadRequestError, match=words):
+        api.chat.completions.create(model="robin", messages=ASKED, extra_body={"stop": stop})
+
+
+def test_a_picture_is_refused_with_what_to_do(api):
+    with pytest.raises(openai.BadRequestError, match="/v1/files"):
+        api.chat.completions.create(model="robin", messages=[{"role": "user", "content": PICTURE}])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda api: api.images.generate(model="robin", prompt="a boat"),
+        lambda api: api.moderations.create(input="a boat"),
+        lambda api: api.audio.speech.create(model="robin", voice="alloy", input="a boat"),
+        lambda api: api.batches.list(),
+    ],
+)
+def test_what_is_not_offered_is_said_in_words(api, call):
+    with pytest.raises(openai.NotFoundError, match="Nothing is offered at this address"):
+        call(api)
+
+
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_ends_after_the_tokens_that_were_asked_for(api, server, name, stream):
@@ -315,8 +343,10 @@ def test_every_parameter_of_the_official_client_has_a_treatment():
 
 def test_the_table_of_parameters_is_in_the_documents():
     page = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
-    for name, parameter in CHAT_PARAMETERS.items():
-        assert f"| `{name}` | {parameter.treatment} | {parameter.note} |" in page
+    rows = [line[1:-1].split("|") for line in page.splitlines() if line.startswith("|`")]
+    for name, (treatment, note) in CHAT_PARAMETERS.items():
+        (row,) = [row for row in rows if f"`{name}`" in row[0].split(", ")]
+        assert row[1:] == [treatment, "" if treatment == "no meaning" else note]
 
 
 @pytest.mark.trust

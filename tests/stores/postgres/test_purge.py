@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.core.errors import StoreError
 from dragoman.core.values import Passage, Query, Scope, Turn
 from dragoman.stores import PostgresStore, SqliteStore
 from dragoman.stores.in_memory import words
@@ -77,6 +79,47 @@ def test_forgotten_then_purged_is_in_no_file_of_the_server(own_server, tmp_path)
     store.close()
 
 
+def base_files(server):
+    return {path: path.stat().st_size for path in (server.folder / "data" / "base").rglob("[0-9]*") if path.is_file()}
+
+
+def test_what_a_server_killed_while_it_purged_left_behind_is_named_and_nothing_is_lost(own_server, tmp_path):
+    """PostgreSQL does not remove the half-written copy of a table when it recovers: only somebody with a shell can."""
+    store = PostgresStore(url=own_server.url(), analyse=words, folder=tmp_path)
+    kept = [Passage(f"b{i}", "NOTES", f"Row {i}. " + "plain words " * 400) for i in range(400)]
+    text = "".join(map(chr, np.random.default_rng(3).integers(0x4E00, 0x9000, 3000)))  # it cannot be compressed
+    for start in range(0, 6000, 1000):
+        store.put(ANA, [Passage(f"a{i}", "NOTES", f"{SECRET} {i} {text}") for i in range(start, start + 1000)])
+    store.put(BEN, kept)
+    own_server.run("CHECKPOINT")
+    before = base_files(own_server)
+    purging = threading.Thread(target=lambda: suppressed(store.purge))
+    purging.start()
+    deadline = time.monotonic() + 60
+    while not any(size > 4 << 20 for path, size in base_files(own_server).items() if path not in before):
+        assert time.monotonic() < deadline and purging.is_alive(), "no table is being rewritten"
+        time.sleep(0.002)
+    own_server.kill()
+    purging.join(60)
+    own_server.restart()
+    assert [row.text for row in store.passages(BEN, "NOTES")] == [row.text for row in kept]
+    store.forget(ANA)
+    left = store.purge().left
+    held = {path for path, needle in holding(own_server.folder / "data", NEEDLES)}
+    assert held, "the copy holds what was forgotten"
+    assert len(left) == 1 and held <= set(left[0].partition(": ")[2].split(", "))
+    assert own_server.run("SHOW wal_recycle") == [("on",)]
+    for path in left[0].partition(": ")[2].split(", "):
+        (own_server.folder / "data" / path).unlink()
+    assert store.purge().left == ()
+    store.close()
+
+
+def suppressed(function):
+    with contextlib.suppress(StoreError):
+        function()
+
+
 def test_what_an_ordinary_owner_cannot_reach_is_named(own_server, tmp_path):
     own_server.run("CREATE EXTENSION vector")
     own_server.run("CREATE ROLE owner LOGIN")
@@ -86,7 +129,7 @@ def test_what_an_ordinary_owner_cannot_reach_is_named(own_server, tmp_path):
     store.forget(ANA)
     own_server.run("CHECKPOINT")
     left = store.purge().left
-    assert len(left) == 2 and "pg_statistic" in left[0] and "write-ahead log" in left[1]
+    assert len(left) == 3 and "pg_statistic" in left[0] and "write-ahead log" in left[1] and "crash" in left[2]
     own_server.run("CHECKPOINT")
     assert not [path for path, _ in holding(own_server.folder / "data", NEEDLES) if path.startswith("base")]
     store.close()

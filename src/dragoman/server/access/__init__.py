@@ -1,1 +1,1 @@
-"""Who may call the server, and how much: callers, keys, ledgers and quotas."""
+"""Access control of the server: callers, keys, ledgers and quotas."""

@@ -43,7 +43,7 @@ _CHANGING = Lock()
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """What a user, or a calling program, has set for a chat. `title` is a place in the dialogue of titles.
+    """Settings of a chat by a user or a program. `title` is a position in the dialogue of titles.
 
     A branch shares the turns before `at` with the chat `branch_of`.
     """
@@ -100,7 +100,7 @@ def new_chat() -> str:
 
 
 def origin_of(name: str) -> Origin:
-    """Where a chat was begun, by its name; names of their own come from programs."""
+    """Return where a chat was begun, by its name; unknown names come from programs."""
     match = _STAMP.match(name)
     if match is None:
         return "terminal" if name == "main" else "api"

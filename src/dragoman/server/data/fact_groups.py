@@ -57,7 +57,7 @@ def grouped_facts(seat: Seat) -> list[FactGroup]:
 
 
 def _place(row: Passage) -> tuple[str, str]:
-    """What a fact is about: facts with the same one replace each other."""
+    """Return the subject and slot of a fact: facts with the same ones replace each other."""
     return row.meta.get("subject", USER), row.meta.get("slot", "").rstrip("!")
 
 

@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from dragoman.core.durable import sync_folder
 from dragoman.core.errors import DragomanError, ServiceError, StoreBusyError, StoreErasedError
+from dragoman.core.file_lock import try_lock
 from dragoman.sources.files import SourceFile, origin_of
 from dragoman.sources.upload_folders import FOLDER, Amount, erased_folders, staged_notes
 
@@ -63,6 +65,7 @@ class PendingUpload:
         _discard(self._folder)
         if self._journal is not None:
             self._journal.close()
+            _discard(self._folder)  # Windows deletes no open file
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -121,6 +124,7 @@ def recover(
                         remove(work, work.removes)
                 _discard(journal.parent)
                 done += 1
+            _discard(journal.parent)  # Windows deletes no open file
         except FileNotFoundError:
             continue  # its server has finished just now
         except (OSError, DragomanError) as error:  # left for the next start
@@ -176,12 +180,7 @@ def moved_into(place: Path, staged: Path) -> None:
         staged.replace(place)
     except FileNotFoundError as error:  # the folder went with everything of its user
         raise StoreErasedError("The files were forgotten while they were uploaded.", remedy="Upload again.") from error
-    folder = os.open(place.parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # not every file system can
-            os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(place.parent)
 
 
 def _new_journal(folder: Path) -> IO[str] | None:
@@ -224,16 +223,9 @@ def _read(journal: IO[str]) -> PendingWork | None:
 def _lock(file: IO[str]) -> bool:
     """Lock a file until it is closed or the process ends; False if another process has."""
     try:
-        import fcntl
-    except ImportError:  # a system without such locks: uploads of one server only
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(file)
     except OSError:
         return True  # a file system without locks
-    return True
 
 
 def _synced(file: IO[str] | IO[bytes]) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import islice
+
 from dragoman.core.values import Context, Request, Turn
 from dragoman.server.data import uploads
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.views import View
+from dragoman.sources.upload_folders import FOLDER
+
+_PREVIEWED = 30
+_MOST_DOCUMENTS, _MOST_PASSAGES = 200, 20_000
+"""Documents that are listed, and passages that are counted for it: a source may have millions."""
 
 
 def describe(seat: Seat) -> View:
@@ -34,6 +44,34 @@ def sources(seat: Seat) -> list[View]:
         )
         for source in seat.assistant.sources
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a source: the `origin` of its passages, the name that is shown, and how many passages it has."""
+
+    origin: str
+    name: str
+    passages: int
+
+
+def documents(seat: Seat, source: str) -> tuple[list[Document], bool]:
+    """The first documents of a source by name, and whether there are more; rows without a file count as one."""
+    declared = seat.source(source)
+    rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name)
+    counts = Counter(row.origin for row in islice(rows, _MOST_PASSAGES))
+    more = next(rows, None) is not None
+    shown = sorted(counts.items())
+    found = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in shown]
+    return found[:_MOST_DOCUMENTS], more or len(found) > _MOST_DOCUMENTS
+
+
+def first_passages(seat: Seat, source: str, origin: str) -> list[tuple[str, str]]:
+    """The first passages of a document, each with its page or ""."""
+    declared = seat.source(source)
+    rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name, origin=origin)
+    ordered = nsmallest(_PREVIEWED, rows, key=lambda row: row.position)
+    return [(row.text, row.meta.get("page", "")) for row in ordered]
 
 
 def search(seat: Seat, source: str, query: str, k: int) -> list[View]:

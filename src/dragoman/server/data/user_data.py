@@ -142,7 +142,7 @@ def forget(seat: Seat, id: str) -> int:
 
 
 def erasure(seat: Seat) -> Erasure:
-    """What `forget_everything` would delete."""
+    """Return what `forget_everything` would delete."""
     return seat.assistant.erasure(user=seat.user)
 
 

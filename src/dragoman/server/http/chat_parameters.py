@@ -56,7 +56,7 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "logprobs": Parameter("refused", "Replies are checked texts, not samples; `dragoman.confidence` is a probability."),
     "top_logprobs": Parameter("refused", "See `logprobs`."),
     "logit_bias": Parameter("refused", "Tokens are not sampled."),
-    "modalities": Parameter("refused", 'Unless `["text"]`.'),
+    "modalities": Parameter("refused", 'Unless `["text"]`: replies are text.'),
     "audio": Parameter("refused", "Replies are text."),
     "web_search_options": Parameter("refused", "An agent searches the sources of its configuration."),
     "top_p": Parameter("no meaning", _UNSAMPLED),
@@ -96,11 +96,11 @@ _REFUSED: Mapping[str, Callable[[Any], bool]] = {
 """When the value of a refused parameter asks for something; `tools: []` does not."""
 
 
-def refused(parameter: str, note: str) -> ServiceError:
+def refused(parameter: str, note: str, *, remedy: str = "") -> ServiceError:
     """The error for a parameter that an agent cannot honour."""
     return ServiceError(
         f"'{parameter}' cannot be honoured here. {note}",
-        remedy=f"Leave '{parameter}' out; docs/server.md lists every parameter.",
+        remedy=remedy or f"Leave '{parameter}' out; docs/server.md lists every parameter.",
         code="unsupported-parameter",
         param=parameter,
     )

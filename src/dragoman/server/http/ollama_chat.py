@@ -172,7 +172,7 @@ class OllamaTurn:
 
 
 def reply_line(model: str, text: str, *, is_chat: bool, done: bool) -> View:
-    """What every object of a reply has."""
+    """Return the fields that every object of a reply has."""
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     body: View = {"message": {"role": "assistant", "content": text}} if is_chat else {"response": text}
     return {"model": model, "created_at": now, **body, "done": done}

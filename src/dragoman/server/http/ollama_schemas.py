@@ -44,7 +44,7 @@ class OllamaOptions(Lenient):
 
 
 class OllamaRequest(Lenient):
-    """What Ollama's chat and generate have in common; `model` is an agent's name, with or without `:latest`."""
+    """Fields that Ollama's chat and generate share; `model` is an agent's name, with or without `:latest`."""
 
     model: Name
     stream: bool | None = True

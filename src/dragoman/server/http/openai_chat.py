@@ -29,6 +29,7 @@ from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 from dragoman.server.turns.turn_runner import CallerTurn
 
+_TEXT_ALONE = "Send text; documents, and pictures of text, are uploaded to /v1/files."
 _LONGEST_INSTRUCTIONS = 20_000
 _WRITTEN = ("generated", "drafted")
 """Methods of drafts that a model wrote, and for which it read the instructions."""
@@ -211,7 +212,7 @@ class ChatTurn:
         return views.usage(Usage(self._prompt_tokens, count_tokens([text])))
 
     def _rest(self, done: TurnDone) -> Iterator[bytes]:
-        """What was held back: the end of a limited text, or the whole of a structured reply."""
+        """Return the text that was held back: the end of a limited text, or a whole structured reply."""
         if done.calls:
             calls = [{"index": index, **call} for index, call in enumerate(call_views(done.calls))]
             yield self._chunk({"tool_calls": calls}, finish=None)
@@ -221,7 +222,7 @@ class ChatTurn:
             yield self._piece(piece)
 
     def feed(self, text: str) -> str:
-        """What of a new piece of text may be sent now; a structured reply is sent whole at the end."""
+        """Return the part of a new piece of text that may be sent now; a structured reply is sent at the end."""
         if self._schema is not None:
             return ""
         return self._limits.feed(text) if self._limits.is_set else text
@@ -315,7 +316,7 @@ def _text(message: ChatMessage) -> str:
         return message.content or ""
     for part in message.content:
         if part.text is None:
-            raise refused("messages", "A message has a part that is not text.")
+            raise refused("messages", "A message has a part that is not text.", remedy=_TEXT_ALONE)
     return "".join(part.text or "" for part in message.content)
 
 

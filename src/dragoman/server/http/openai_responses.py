@@ -110,7 +110,7 @@ class ResponseInput:
 
 
 def response_input(request: ResponsesRequest, earlier: list[View]) -> ResponseInput:
-    """What a request for a response asks for; `earlier` are the messages before it."""
+    """Parse the input of a response; `earlier` are the messages before it."""
     given: dict[str, Any] = dict(request.model_extra or {})
     for name, note in _REFUSED.items():
         if given.pop(name, None):

@@ -41,7 +41,8 @@ def _page(request: Request, problem: ApiProblem) -> Response:
     language = "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
     nowhere, link = _NOWHERE[language]
     title = nowhere if problem.code == "not-found" else CODES[problem.code][1]
-    text = " ".join(part for part in (problem.detail, problem.remedy) if part)
+    is_bare = problem.code == "not-found"
+    text = "" if is_bare else " ".join(part for part in (problem.detail, problem.remedy) if part)
     page = _PAGE.format(language=language, title=escape(title), text=escape(text), link=link)
     headers = {**problem.headers(), "content-security-policy": _POLICY}
     return Response(page, problem.status, headers, "text/html; charset=utf-8")

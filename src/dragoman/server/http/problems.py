@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,11 +64,13 @@ CODES: dict[str, tuple[int, str]] = {
     "disk-full": (507, "There is no space left on the disk"),
 }
 """Every code with its status and title; codes are never renamed."""
+_ALTERNATIVE = re.compile(r"(str|constrained-\w+|(list|dict|tuple)\[.*)$")
+"""How pydantic names, in the place of an error, one of several types that a field takes."""
 REQUEST = "Idempotency-Key"
 """The header that names a request, so that it can be sent again."""
 _BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
 _FULL = "The server's disk is full. Nothing was changed, and what was acknowledged before is kept."
-_OF_STATUS = {404: "not-found", 405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
+_OF_STATUS = {405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,8 @@ def problem_of(error: BaseException) -> ApiProblem:  # noqa: PLR0911 - one branc
 
 def of_status(status: int, detail: str = "") -> ApiProblem:
     """The problem for a bare HTTP status raised by the framework."""
+    if status == 404:
+        return ApiProblem("not-found", "Nothing is offered at this address.", "/openapi.json lists what is.")
     if status in _OF_STATUS:
         return ApiProblem(_OF_STATUS[status])
     code = "bad-request" if status < 500 else "internal"
@@ -169,11 +174,11 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
     OpenAI's and Ollama's clients expect another `status` than ours.
     """
     places = []
-    for error in list(errors)[:20]:
+    for error in _nearest(errors)[:20]:
         kind = str(error.get("type", ""))
         if kind == "json_invalid":
             return ApiProblem("bad-json", f"The body is not JSON: {error.get('ctx', {}).get('error', '')}.".strip())
-        where = [str(part) for part in error.get("loc", ())]
+        where = [str(part) for part in error.get("loc", ()) if not _ALTERNATIVE.match(str(part))]
         places.append(
             {"in": where[0] if where else "", "at": ".".join(where[1:]), "message": str(error.get("msg", ""))}
         )
@@ -188,6 +193,22 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
         param=param,
         own_status=status,
     )
+
+
+def _nearest(errors: Any) -> list[Any]:
+    """Of a field that takes one of several types the error of the type that the value is nearest to."""
+    kept: dict[tuple[str, ...], Any] = {}
+    for number, error in enumerate(errors):
+        loc = [str(part) for part in error.get("loc", ())]
+        fork = next((place for place, part in enumerate(loc) if _ALTERNATIVE.match(part)), None)
+        field = (*loc[:fork], "") if fork is not None else (*loc, str(number))
+        if field not in kept or _distance(error) < _distance(kept[field]):
+            kept[field] = error
+    return list(kept.values())
+
+
+def _distance(error: Any) -> tuple[bool, int]:
+    return str(error.get("type", "")).endswith("_type"), -len(error.get("loc", ()))
 
 
 def unconfirmed(erasure: Erasure) -> ServiceError:

@@ -40,6 +40,16 @@ OPENAI_PATHS = (
     "/v1/completions",
     "/v1/files",
     "/v1/vector_stores",
+    # Not offered: answered as OpenAI's clients read it.
+    "/v1/images",
+    "/v1/audio",
+    "/v1/moderations",
+    "/v1/batches",
+    "/v1/assistants",
+    "/v1/threads",
+    "/v1/uploads",
+    "/v1/conversations",
+    "/v1/fine_tuning",
 )
 OLLAMA_PATHS = ("/api/",)
 

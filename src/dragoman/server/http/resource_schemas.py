@@ -122,7 +122,7 @@ class RemovedView(BaseModel):
 
 
 class EverythingRemoved(RemovedView):
-    """What was erased, with the receipt: how much of what from which file, and its SHA-256. It is stored nowhere."""
+    """Result of an erasure with its receipt: counts by kind and file, and a SHA-256. It is stored nowhere."""
 
     receipt: list[ErasedView]
 

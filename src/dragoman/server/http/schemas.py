@@ -185,7 +185,7 @@ class ImportRequest(Strict):
 
 
 class DialogueChange(Strict):
-    """What to change of a dialogue; what is not given stays."""
+    """Changes to a dialogue; fields that are left out stay."""
 
     title: Annotated[str, Field(max_length=500)] | None = None
     pinned: bool | None = None

@@ -47,7 +47,7 @@ class UnfilledError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a turn has to offer for the values of a schema."""
+    """Values that a turn offers for a schema."""
 
     text: str
     values: Mapping[str, str]
@@ -236,7 +236,7 @@ def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], found: _Found
 
 
 def _of_quote(text: str, place: str) -> _Found:
-    """What one quoted passage has to offer."""
+    """Return the values that one quoted passage offers for a schema."""
     return _Found(text, {"quote": text, "answer": text, "source": place}, {}, None, (), 0.0)
 
 

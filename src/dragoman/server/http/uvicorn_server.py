@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import signal
@@ -30,6 +31,7 @@ _HEADER_BYTES = 64 * 1024
 _SOCKET_BYTES = 2 * 1024 * 1024
 _BACKLOG = 2048
 _SWITCH = 0.001
+_READY_SECONDS = 0.1
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -184,18 +186,27 @@ def serve(
     *,
     grace: float,
     started: Callable[[], None],
+    ready: Callable[[], bool] | None = None,
     drain: float = 0.0,
     leaving: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until stopped; calls `started` when requests are accepted and `leaving` at the first signal."""
+    """Serve until stopped; calls `started` when requests are accepted and `leaving` at the first signal.
+
+    With `ready`, the modules, models and rules that are loaded when it becomes true are left out of garbage collection.
+    Else a full collection looks at each of their objects, and no other thread runs meanwhile: 30 to 70 ms, in which a
+    server that many turns keep busy answers nobody.
+    """
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     _raise_file_limit()
     sys.setswitchinterval(_SWITCH)  # a thread that computes lets the event loop in sooner
+    if ready is not None:
+        gc.collect()
+        gc.freeze()
     server = server_of(app, grace=grace)
     server.drain, server.leaving = drain, leaving
 
     async def run() -> None:
-        announcement = asyncio.create_task(_announce(server, started))
+        announcement = asyncio.create_task(_announce(server, started, ready))
         await server.serve(sockets=[listening])
         announcement.cancel()
 
@@ -204,10 +215,15 @@ def serve(
         runner.run(run())
 
 
-async def _announce(server: Server, started: Callable[[], None]) -> None:
+async def _announce(server: Server, started: Callable[[], None], ready: Callable[[], bool] | None) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
     started()
+    if ready is None:
+        return
+    while not ready():
+        await asyncio.sleep(_READY_SECONDS)
+    gc.freeze()  # without a collection, which would hold up those who are served by now
 
 
 def _loop_factory() -> Any:

@@ -110,7 +110,7 @@ def refinement(value: Refinement) -> View:
 
 
 def imported(plan: ImportPlan) -> View:
-    """What an import does with each fact of a file."""
+    """Describe what an import does with each fact of a file."""
     rows = [
         {"text": each.fact.text, "said_at": each.fact.said_at, "fate": each.fate, "other": each.other}
         for each in plan.facts

@@ -205,8 +205,8 @@ class _Tools:
     ) -> Annotated[CallToolResult, Forgotten] | InputRequiredResult:
         """Delete a fact about the user: `fact` is its id, as `recall` returns it, or its text.
 
-        With `everything`, all data of the user is deleted: facts, chats and uploaded files. Without `confirm` the user
-        is asked if the client can ask. Otherwise this is refused, and the error says what would be deleted: tell the
+        With `everything`, all data of the user is deleted: facts, chats and uploaded files. The user is asked if the
+        client can ask. Otherwise this is refused without `confirm`, and the error says what would be deleted: tell the
         user, and call again with `confirm` only if they agree. The receipt says what was erased from which file.
         """
         with tool_errors():
@@ -214,7 +214,7 @@ class _Tools:
             if everything == bool(fact):
                 raise InputError("Say what to forget, or everything.", remedy="Give `fact`, or `everything` alone.")
             if everything or await self._service.call(lambda: means_everything(fact), whose=caller.whose):
-                agreed = confirm or await self._agreed(context, caller, agent)
+                agreed = await self._agreed(context, caller, agent) if can_ask(context) else confirm
                 if isinstance(agreed, InputRequiredResult):
                     return agreed
                 erased, receipt = await self._service.forget_everything(caller, agent, confirmed=agreed)
@@ -225,9 +225,7 @@ class _Tools:
             return _result(text, Forgotten(erased=erased, receipt=lines))
 
     async def _agreed(self, context: Call, caller: Caller, agent: str) -> bool | InputRequiredResult:
-        """Ask the user whether to delete everything; false if the client cannot ask."""
-        if not can_ask(context):
-            return False
+        """Ask the user whether to delete everything; what the client's model says of their agreement does not count."""
         erasure = await self._service.do(caller, agent, user_data.erasure)
         return await ask_to_confirm(context, unconfirmed(erasure).message)
 

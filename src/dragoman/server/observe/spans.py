@@ -164,6 +164,7 @@ class TurnSpan:
             found["gen_ai.request.model"] = self._model
         if self._content:
             found["gen_ai.input.messages"] = _messages("user", self._ask.text)
+            found["input.value"] = self._ask.text  # by OpenInference, as Phoenix and Langfuse list it
         if done is not None:
             found["gen_ai.usage.input_tokens"] = done.usage.prompt_tokens
             found["gen_ai.usage.output_tokens"] = done.usage.completion_tokens
@@ -174,6 +175,7 @@ class TurnSpan:
             found["dragoman.evidence.count"] = len(done.reply.evidence)
             if self._content:
                 found["gen_ai.output.messages"] = _messages("assistant", done.reply.text)
+                found["output.value"] = done.reply.text
         return found
 
 
@@ -181,6 +183,8 @@ def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attr
     """The name and attributes of a role's span: figures and configured names only."""
     attributes: Attributes = {"dragoman.role": note.role, "dragoman.component": note.component}
     name: str = note.role
+    if not isinstance(note.value, Retrieval | Draft | Refinement):
+        attributes["openinference.span.kind"] = "CHAIN"  # those have kinds by their operation
     match note.value:
         case Verdict() as verdict:
             attributes |= {"dragoman.gate.retrieve": verdict.retrieve, "dragoman.gate.probability": verdict.probability}
@@ -195,7 +199,8 @@ def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attr
             if retrieval.evidence:
                 attributes["dragoman.relevance.max"] = max(piece.relevance for piece in retrieval.evidence)
             if content:
-                attributes["gen_ai.retrieval.query.text"] = retrieval.query
+                if retrieval.query:
+                    attributes["gen_ai.retrieval.query.text"] = retrieval.query
                 pieces = [{"id": p.id, "score": p.relevance, "content": p.text} for p in retrieval.evidence]
                 attributes["gen_ai.retrieval.documents"] = json.dumps(pieces, ensure_ascii=False)
         case Draft() as draft:
@@ -213,7 +218,9 @@ def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attr
 
 def _draft(draft: Draft, model: str) -> Attributes:
     found: Attributes = {"dragoman.confidence": draft.confidence, "dragoman.method": draft.method}
-    if draft.usage.calls:
+    if not draft.usage.calls:
+        found["openinference.span.kind"] = "CHAIN"
+    else:
         found |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER}
         found["gen_ai.usage.input_tokens"] = draft.usage.prompt_tokens
         found["gen_ai.usage.output_tokens"] = draft.usage.completion_tokens

@@ -56,6 +56,8 @@ _POLICY = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
+# The keyboard of a phone makes the page smaller, instead of covering the field.
+_VIEWPORT = "width=device-width, initial-scale=1, interactive-widget=resizes-content"
 _HEADERS = ((b"content-security-policy", _POLICY.encode()), (b"x-frame-options", b"DENY"))
 
 
@@ -86,7 +88,7 @@ def add_page(app: FastAPI) -> None:
     live_turns = LiveTurns()
     open_pages = OpenPages(lambda: tuple(Client.instances.values()))
 
-    @ui.page("/", title="Dragoman", response_timeout=20.0)
+    @ui.page("/", title="Dragoman", viewport=_VIEWPORT, response_timeout=20.0)
     async def page(request: Request, agent: str = "", dialogue: str = "") -> None:
         token = request.cookies.get(COOKIE, "")
         wanted = agent if agent in service.agents else next(iter(service.agents))
@@ -124,8 +126,9 @@ def add_page(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     @app.get(PATH, include_in_schema=False)
-    def to_page() -> Response:
-        return RedirectResponse(f"{PATH}/", 307)
+    def to_page(request: Request) -> Response:
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{PATH}/{query}", 307)
 
     # What fails behind the page may hold what users said: its kind is logged, and nothing else.
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)

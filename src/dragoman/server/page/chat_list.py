@@ -55,10 +55,88 @@ def group_of(row: ChatRow, now: datetime) -> str:
     return "today" if days <= 0 else "yesterday" if days == 1 else "week" if days <= 7 else "older"
 
 
+class ChatEntry:
+    """One chat of the list, with its menu."""
+
+    def __init__(self, words: Phrases, chat_list: ChatList) -> None:
+        self._words, self._chat_list = words, chat_list
+        self._row: ChatRow
+        self.box: TextElement
+        self.is_edited = False
+        self._shown: tuple[ChatRow, bool] | None = None
+
+    def build(self, row: ChatRow) -> None:
+        """Create the elements; `show` fills them."""
+        self._row = row
+        with el("div", classes="entry") as self.box:
+            self._build_inside()
+
+    def _build_inside(self) -> None:
+        with el("button", "", "btn item", type="button", data_chat=self._row.id) as self._item:
+            self._title = el("span", "", "title")
+        self._snippet: TextElement | None = None
+        name, chat_list = self._row.id, self._chat_list
+        self._menu_button = icon_button("more_horiz", "", lambda: None, "small")
+        with self._menu_button, ui.menu().props("auto-close"):
+            self._item_of("dialogues.rename", self._rename)
+            self._pin = self._item_of("dialogues.pin", lambda: chat_list.pin(name, pinned=not self._row.pinned))
+            self._item_of("dialogues.share", partial(chat_list.share, name))
+            self._item_of("dialogues.markdown", partial(chat_list.export, name, "markdown"))
+            self._item_of("dialogues.json", partial(chat_list.export, name, "json"))
+            self._item_of("dialogues.delete", partial(chat_list.delete, name))
+
+    def _item_of(self, key: str, action: Callable[[], object]) -> TextElement:
+        with ui.menu_item(on_click=action).props("role=menuitem"):
+            return el("span", self._words[key])
+
+    def show(self, row: ChatRow, *, is_open: bool) -> None:
+        """Show what is known of the chat now; `is_open` marks the one beside the list."""
+        self._row = row
+        if self.is_edited or self._shown == (row, is_open):
+            return
+        self._shown = row, is_open
+        title = self._words["chat.forgotten"] if row.is_blank else row.title
+        label = self._words["dialogues.menu"].format(title=title)
+        self._title.set_text(title)
+        if self._snippet is not None:
+            self._snippet.delete()
+            self._snippet = None
+        if row.snippet:
+            with self._item:
+                self._snippet = el("span", row.snippet, "snippet muted")
+        self._pin.set_text(self._words["dialogues.unpin" if row.pinned else "dialogues.pin"])
+        self._item.props["title"] = title
+        self._item.props["aria-current"] = str(is_open).lower()
+        self._menu_button.props["aria-label"] = self._menu_button.props["title"] = label
+
+    def _rename(self) -> None:
+        """Turn the entry into a field; Enter saves, Esc cancels."""
+        self.is_edited = True
+        title = self._title.text
+        self.box.clear()
+        with self.box:
+            field = ui.input(value=title).props("outlined dense autofocus")
+            field.props["aria-label"] = self._words["dialogues.rename"]
+
+            async def save() -> None:
+                await self._chat_list.rename(self._row.id, str(field.value or ""))
+                await end()
+
+            async def end() -> None:
+                self.is_edited, self._shown = False, None
+                self.box.clear()
+                with self.box:
+                    self._build_inside()
+                await self._chat_list.refresh()
+
+            on(field, "keydown.enter", save)
+            on(field, "keydown.esc", end)
+
+
 class ChatList:
     """The list at the left edge, behind a menu button on narrow screens.
 
-    An entry is drawn anew only when its row changes: a menu that is open, or a title that is being typed, stays.
+    Entries change in place: a menu that is open, or a title that is being typed, stays.
     """
 
     def __init__(
@@ -74,9 +152,7 @@ class ChatList:
         self._choose, self._begin, self._begin_private = choose, begin, begin_private
         self._shown = _AT_ONCE
         self._deleting: set[str] = set()
-        self._entries: dict[str, tuple[ChatRow, TextElement]] = {}
-        self._items: dict[str, TextElement] = {}
-        self._renaming = ""
+        self._entries: dict[str, ChatEntry] = {}
         self._latest = Latest()
 
     def build(self, into: TextElement) -> None:
@@ -123,11 +199,9 @@ class ChatList:
 
     def _arrange(self, rows: list[ChatRow], *, searching: bool) -> None:
         """Show rows in their groups; entries that are there already stay as they are."""
-        changed = {row.id for row in rows if row.id in self._entries and self._entries[row.id][0] != row}
-        gone = self._entries.keys() - {row.id for row in rows}
-        for name in (gone | changed) - {self._renaming}:
-            self._entries.pop(name)[1].delete()
-            self._items.pop(name)
+        for name in self._entries.keys() - {row.id for row in rows}:
+            if not self._entries[name].is_edited:
+                self._entries.pop(name).box.delete()
         now = datetime.now(UTC).astimezone()
         grouped: dict[str, list[ChatRow]] = {name: [] for name in GROUPS}
         for row in rows:
@@ -137,69 +211,28 @@ class ChatList:
             set_hidden(section, hidden=not members)
             for place, row in enumerate(members):
                 if row.id not in self._entries:
+                    self._entries[row.id] = ChatEntry(self._words, self)
                     with box:
-                        self._entries[row.id] = row, self._entry(row)
-                entry = self._entries[row.id][1]
+                        self._entries[row.id].build(row)
+                self._entries[row.id].show(row, is_open=row.id == self._page_session.dialogue)
+                entry = self._entries[row.id].box
                 if place >= len(box.default_slot.children) or box.default_slot.children[place] is not entry:
                     entry.move(box, place)
         programs = grouped["programs"]
         self._summary.set_text(f"{self._words['dialogues.programs']} ({len(programs)})")
         if searching or any(row.id == self._page_session.dialogue for row in programs):
             self._groups["programs"][0].props["open"] = True
-        for name, item in self._items.items():
-            item.props["aria-current"] = "true" if name == self._page_session.dialogue else "false"
 
-    def _entry(self, row: ChatRow) -> TextElement:
-        words = self._words
-        title = self._words["chat.forgotten"] if row.is_blank else row.title
-        with el("div", classes="entry") as entry:
-            with el("button", "", "btn item", type="button", title=title, data_chat=row.id) as item:
-                self._items[row.id] = item
-                el("span", title, "title")
-                if row.snippet:
-                    el("span", row.snippet, "snippet muted")
-            menu_button = icon_button("more_horiz", words["dialogues.menu"].format(title=title), lambda: None, "small")
-            with menu_button, ui.menu().props("auto-close"):
-                pin = "dialogues.unpin" if row.pinned else "dialogues.pin"
-                actions: tuple[tuple[str, Callable[[], object]], ...] = (
-                    ("dialogues.rename", partial(self._rename, entry, row, title)),
-                    (pin, partial(self._pin, row)),
-                    ("dialogues.share", partial(self.share, row.id)),
-                    ("dialogues.markdown", partial(self.export, row.id, "markdown")),
-                    ("dialogues.json", partial(self.export, row.id, "json")),
-                    ("dialogues.delete", partial(self._delete, row.id)),
-                )
-                for key, action in actions:
-                    ui.menu_item(words[key], on_click=action).props("role=menuitem")
-        return entry
-
-    def _rename(self, entry: TextElement, row: ChatRow, title: str) -> None:
-        """Turn an entry into a field; Enter saves, Esc cancels."""
-        self._renaming = row.id
-        entry.clear()
-        with entry:
-            field = ui.input(value=title).props("outlined dense autofocus")
-            field.props["aria-label"] = self._words["dialogues.rename"]
-
-            async def save() -> None:
-                with errors_shown(self._words):
-                    await self._page_session.do(chats.rename, row.id, str(field.value or ""))
-                await end()
-
-            async def end() -> None:
-                self._renaming = ""
-                if row.id in self._entries:  # drawn anew, whether or not the title is another one
-                    self._entries.pop(row.id)[1].delete()
-                    self._items.pop(row.id)
-                await self.refresh()
-
-            on(field, "keydown.enter", save)
-            on(field, "keydown.esc", end)
-
-    async def _pin(self, row: ChatRow) -> None:
+    async def pin(self, name: str, *, pinned: bool) -> None:
+        """Pin a chat, or unpin it."""
         with errors_shown(self._words):
-            await self._page_session.do(chats.pin, row.id, pinned=not row.pinned)
+            await self._page_session.do(chats.pin, name, pinned=pinned)
         await self.refresh()
+
+    async def rename(self, name: str, title: str) -> None:
+        """Give a chat a title; an empty one brings its first words back."""
+        with errors_shown(self._words):
+            await self._page_session.do(chats.rename, name, title)
 
     async def share(self, name: str) -> None:
         """Download a chat as a file that others can read in any browser."""
@@ -218,7 +251,7 @@ class ChatList:
                 export = await self._page_session.do(chats.export_json, name)
                 ui.download.content(dumps(export), "chat.json", "application/json")
 
-    async def _delete(self, name: str) -> None:
+    async def delete(self, name: str) -> None:
         """Hide a chat, and delete it unless the user undoes it within a few seconds."""
         words = self._words
         undo_toast(words["dialogues.deleted"], words["undo"], partial(self._undo, name), seconds=_UNDO_SECONDS)

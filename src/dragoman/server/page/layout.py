@@ -54,6 +54,7 @@ class PageLayout:
         self._can_leave = can_leave
         self._tab_names = [name for name in TABS if name != "runs" or has_runs]
         self._tab = "chat"
+        self._is_wide = False
         self._fresh: set[str] = set()
         self.chat = ChatPanel(page_session, self._words, select=self._selected, command=self._command)
         self.shortcuts = ShortcutSheet(self._words)
@@ -95,6 +96,7 @@ class PageLayout:
                     leave = el("a", labels["key.leave"], "btn quiet", href="leave")
                     leave.props["role"] = "button"
                     leave.on("click", js_handler="() => dragoman.clear()")
+            on(el("div", classes="behind", aria_hidden="true"), "click", self._close_dialogues)
             with el("nav", classes="dialogues", aria_label=labels["dialogues"]) as side:
                 self.dialogues.build(side)
             with el("section", classes="talk", id="chat", aria_label=labels["tab.chat"]):
@@ -120,7 +122,7 @@ class PageLayout:
 
     async def fill(self, dialogue: str | None) -> None:
         """Show a dialogue, or start a new one."""
-        background_tasks.create(self._open_beside())
+        background_tasks.create(self._look_beside())
         with errors_shown(self._words):
             self.why.makeup = await self.page_session.do(makeup)
             if dialogue is None:
@@ -130,11 +132,11 @@ class PageLayout:
         self.chat.focus()
         await self.dialogues.refresh()
 
-    async def _open_beside(self) -> None:
-        """Open a panel beside the chat where there is room, unless the user was quicker."""
+    async def _look_beside(self) -> None:
+        """Learn whether there is room for the reasons beside the chat: a turned phone goes on showing the chat."""
         with suppress(TimeoutError), self._root.client:
-            if not await ui.run_javascript(_NARROW, timeout=60.0) and self._tab == "chat":
-                self._open("why")
+            self._is_wide = not await ui.run_javascript(_NARROW, timeout=60.0)
+            self._check(self.chat.selected)
 
     async def choose(self, dialogue: str) -> None:
         """Continue an earlier dialogue."""
@@ -171,7 +173,8 @@ class PageLayout:
 
     def _check(self, answer: ReplyCard | None) -> None:
         """Have the critic score the evidence of the selected reply while the Why panel is open."""
-        if answer is None or answer.reply is None or answer.checked is not None or self._tab != "why":
+        is_seen = self._tab == "why" or (self._tab == "chat" and self._is_wide)
+        if answer is None or answer.reply is None or answer.checked is not None or not is_seen:
             return
         pieces = self.why.unread(answer)
         answer.checked = {}
@@ -236,7 +239,7 @@ class PageLayout:
     def _escape(self) -> None:
         if self.chat.is_running:
             self.chat.stop()
-        self._root.classes(remove="listing")
+        self._close_dialogues()
 
     # Around it
 
@@ -300,6 +303,9 @@ class PageLayout:
 
     def _toggle_dialogues(self) -> None:
         self._root.classes(toggle="listing")
+
+    def _close_dialogues(self) -> None:
+        self._root.classes(remove="listing")
 
     def _change_look(self) -> None:
         order = list(LOOKS)

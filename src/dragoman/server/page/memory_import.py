@@ -26,12 +26,18 @@ class MemoryImport:
         with ui.dialog() as self._dialog, el("div", classes="dialog", role="dialog", aria_label=words["import.title"]):
             heading(words["import.title"], level=2)
             el("p", words["import.about"], "muted")
-            self._upload = ui.upload(
-                auto_upload=True,
-                max_file_size=MOST_BYTES,
-                on_upload=self._preview,
-                on_rejected=lambda: notice(words["import.large"]),
-            ).props("flat bordered accept=.json,.md,.txt")
+            self._upload = (
+                ui.upload(
+                    auto_upload=True,
+                    max_file_size=MOST_BYTES,
+                    on_upload=self._preview,
+                    on_rejected=lambda: notice(words["import.large"]),
+                )
+                .props("accept=.json,.md,.txt")
+                .classes("unseen")
+            )
+            choose = el("button", words["import.choose"], "btn outline choose", type="button")
+            choose.on("click", js_handler=f"() => getElement({self._upload.id}).$refs.qRef.pickFiles()")
             self._found = el("div", classes="facts imported", aria_live="polite")
             with el("div", classes="row end") as self._buttons:
                 button(words["cancel"], self._dialog.close, "quiet")

@@ -38,6 +38,12 @@
     menu();
   };
 
+  /* A message goes back into the field, after what is being written. */
+  const takeBack = (text) => {
+    put([field().value, text].filter(Boolean).join("\n"));
+    field().focus();
+  };
+
   const drawQueue = () => {
     const box = query(".queue");
     if (!box) return;
@@ -55,8 +61,7 @@
         const left = load("queue")[chat()] || [];
         const [taken] = left.splice(place, 1);
         change("queue", chat(), left);
-        put([field().value, taken].filter(Boolean).join("\n"));
-        field().focus();
+        takeBack(taken);
         drawQueue();
       };
       row.append(said, back);
@@ -66,6 +71,7 @@
 
   const ask = (text) => {
     change("sending", chat(), text);
+    query(".unsent").textContent = "";
     query(".composer").dataset.busy = "true"; /* the server says the same a moment later */
     query(".composer").classList.add("busy");
     tell("ask", text);
@@ -260,6 +266,16 @@
     if (unsent.length) place.dispatchEvent(new CustomEvent("files", { detail: unsent.splice(0, 20) }));
   };
 
+  /* What a message says without the command before it. */
+  const bare = (text) => text.trim().replace(/^\/(no)?search\s+/i, "");
+  /* The first message of a chat that the server does not know, with what was typed and waits after it, begins a new one. */
+  const adopt = (gone) => {
+    const lost = gone && load("sending")[gone];
+    if (!lost) return "";
+    for (const kind of ["draft", "queue", "sending"]) { change(kind, "new", load(kind)[gone]); change(kind, gone, undefined); }
+    return lost;
+  };
+
   window.dragoman = {
     /* The server says which chat is shown and whether it is being answered. `last` is the question it has got. */
     state(name, busy, last) {
@@ -273,19 +289,23 @@
       box.dataset.chat = name;
       box.dataset.busy = String(busy);
       box.classList.toggle("busy", busy);
+      /* A message is kept until it is answered: a server that is restarted knows nothing of it. */
       for (const key of new Set([name, "new"])) {
-        if (last && load("sending")[key]?.trim() === last.trim()) change("sending", key, undefined);
+        if (!busy && last && bare(load("sending")[key] || "") === bare(last)) change("sending", key, undefined);
       }
+      const unanswered = isFirst && name === "new" && !!adopt(new URLSearchParams(location.search).get("dialogue"));
       let draft = load("draft")[name] || "";
-      if (isFirst) {
-        /* After a reload, a message that never reached the server goes back into the field. */
-        const lost = busy ? "" : load("sending")[name];
-        if (lost) change("sending", name, undefined);
-        draft = [lost, draft].filter(Boolean).join("\n") + field().value;
+      /* After a reload, a message that was not answered goes back into the field; what waits, waits for it. */
+      const lost = isFirst && !busy && load("sending")[name];
+      if (lost) {
+        change("sending", name, undefined);
+        query(".unsent").textContent = texts().unsent;
       }
+      if (isFirst) draft = [lost, draft].filter(Boolean).join("\n") + field().value;
       if (isFirst || field().value !== draft) put(draft);
+      if (unanswered) tell("command", "new"); /* instead of a chat that does not exist */
       later(...early.splice(0));
-      if (!busy) setTimeout(next, 0);
+      if (!busy && !query(".unsent").textContent) setTimeout(next, 0);
     },
     /* A message that came while another one is being answered. */
     later(text) {
@@ -293,6 +313,7 @@
       later(text);
     },
     put,
+    takeBack,
     gather,
     add,
     pick,

@@ -60,7 +60,7 @@ class Bar:
     component: str
     start: float
     seconds: float
-    about: str = ""
+    about: tuple[SourceName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,8 @@ def _cards(
     cards = []
     for name, piece in {**pieces, **novel}.items():
         fate: Fate = "dropped" if dropped else "replaced" if name in gone else "novel" if name in novel else "kept"
-        spans = () if fate in ("replaced", "dropped") else quoted_spans(piece.text, text)
+        is_used = fate not in ("replaced", "dropped") and (name in quoted or not quoted)
+        spans = quoted_spans(piece.text, text) if is_used else ()
         cards.append(Card(piece, fate, name in quoted, consistency.get(name), spans))
     return tuple(cards)
 
@@ -194,7 +195,7 @@ def _bars(notes: Sequence[Note]) -> tuple[Bar, ...]:
     bars = []
     start = 0.0
     for note in notes:
-        about = ", ".join(note.value.sources) if isinstance(note.value, Retrieval) else ""
+        about = tuple(note.value.sources) if isinstance(note.value, Retrieval) else ()
         bars.append(Bar(note.role, note.component, start, note.seconds, about))
         start += note.seconds
     return tuple(bars)

@@ -10,7 +10,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.core.values import Evidence, Learned, Verdict
 from dragoman.server.cost import cost_text
 from dragoman.server.explanation import Explanation, explanation_lines
-from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
+from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase, source_label
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import Makeup
@@ -46,7 +46,7 @@ class WhyPanel:
                 return
             picture = answer.picture
             if picture is None:
-                empty("route", words["why.no_trace"])
+                empty("route", words["why.broken_off" if answer.is_broken_off else "why.no_trace"])
                 return
             self._draw(picture, answer.seconds)
         if answer.checked:
@@ -246,8 +246,9 @@ class WhyPanel:
         rest = (seconds or 0.0) - picture.seconds
         with el("div", classes="card waterfall"):
             for bar in picture.bars:
+                about = ", ".join(map(source_label, bar.about))
                 role = phrase(words, f"role.{bar.role}", bar.role)
-                self._bar(f"{role} · {bar.about}" if bar.about else role, bar, whole)
+                self._bar(f"{role} · {about}" if about else role, bar, whole)
             if rest > 0:
                 self._bar(words["why.rest"], Bar("", "", picture.seconds, rest), whole, kind="rest")
             with el("div", classes="fall total"):

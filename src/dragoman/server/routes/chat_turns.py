@@ -64,7 +64,7 @@ _STREAMED: dict[str, dict[str, Any]] = {
 
 
 def reader_traits(service: Service, request: ChatRequest) -> ReaderTraits:
-    """What the reader of an agent obeys, with the language model that the request chooses."""
+    """Return which parameters the agent's reader obeys, with the language model that the request chooses."""
     hosted = service.hosted(request.model)
     chosen = request.dragoman.model if request.dragoman else ""
     assistant = hosted.models.get(chosen, hosted.assistant)

@@ -12,6 +12,8 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.resource_schemas import ChatExport, DialogueList, DialogueView, RemovedView
 from dragoman.server.http.schemas import DialogueChange, FeedbackRequest
+from dragoman.server.page.reply.shared_file import shared_html
+from dragoman.server.page.texts import language_of, words
 from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
@@ -42,17 +44,31 @@ async def dialogue(
 @router.get(
     "/dialogues/{id}/export",
     operation_id="export_dialogue",
-    **responds_with(ChatExport, content={"text/markdown": {"schema": {"type": "string"}}}),
+    **responds_with(
+        ChatExport, content={kind: {"schema": {"type": "string"}} for kind in ("text/markdown", "text/html")}
+    ),
 )
 async def export_dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)],
     request: Request,
     caller: Who,
     agent: AgentName = "",
-    format: Annotated[Literal["json", "markdown"], Query(description="The form of the file.")] = "json",
+    format: Annotated[Literal["json", "markdown", "html"], Query(description="The form of the file.")] = "json",
 ) -> Response:
-    """A dialogue as a file: JSON with title, settings and explanations, or Markdown with its citations."""
+    """A dialogue as a file: JSON with title, settings and explanations, or Markdown with its citations.
+
+    HTML is a page to share: without scripts, with the cited passages and dates, in the language of `Accept-Language`.
+    """
     service = service_of(request)
+    if format == "html":
+        language = language_of(request.headers.get("accept-language", ""))
+        lang = "zh-CN" if language == "zh" else "en"
+        page = await service.do(caller, agent, shared_html, id, words(language), lang=lang)
+        headers = {
+            "cache-control": "no-store",
+            "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+        }
+        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
     if format == "markdown":
         text = await service.do(caller, agent, chats.export_markdown, id)
         return Response(text, headers={"cache-control": "no-store"}, media_type="text/markdown; charset=utf-8")

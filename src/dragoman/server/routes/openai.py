@@ -90,7 +90,7 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
 
 
 async def _before(service: Service, caller: Caller, owner: Owner, body: ResponsesRequest) -> PendingResponse:
-    """What comes before the input: messages, or the dialogue that holds them and the place of the reply."""
+    """Return what precedes the input: messages, or their dialogue and the position of the reply."""
     if not body.previous_response_id:
         return PendingResponse(())
     pending = service.pending_responses.get(owner, body.previous_response_id)

@@ -186,7 +186,7 @@ async def batch(store_id: StoreId, body: FileBatchRequest, request: Request, cal
     **responds_with(FileBatch),
 )
 async def retrieve_batch(store_id: StoreId, batch_id: FileId, request: Request, caller: Who) -> Response:
-    """What became of a batch."""
+    """Return the state of a batch."""
     file_objects.parse_store_id(store_id)
     batch_object = file_objects.batch_of(batch_id)
     if batch_object["vector_store_id"] != store_id:

@@ -15,7 +15,7 @@ everything where the agent has just asked for it."""
 
 
 def asks_to_forget(text: str) -> Wish:
-    """What a turn may delete, parsed as the memory does."""
+    """Return what a turn may delete, parsed as memory parses it."""
     try:
         cleaned = clean(text[-MOST_CHARACTERS:])
     except InputError:

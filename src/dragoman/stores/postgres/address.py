@@ -38,7 +38,7 @@ def require_psycopg() -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """What is needed to connect; only `where`, which holds no password, may be shown."""
+    """Connection parameters; only `where`, which holds no password, may be shown."""
 
     where: str
     parameters: Mapping[str, str] = field(repr=False)

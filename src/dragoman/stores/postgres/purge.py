@@ -16,6 +16,12 @@ _STATISTICS = """DELETE FROM pg_statistic WHERE starelid IN (SELECT c.oid FROM p
     JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s)"""
 _SEGMENT = "right(pg_walfile_name(pg_current_wal_lsn()), 16)"
 _WAL = "SELECT name FROM pg_ls_waldir() WHERE length(name) = 24 AND right(name, 16) {} ORDER BY name"
+_STRAYS = """WITH folder AS (SELECT 'base/' || oid || '/' AS path FROM pg_database WHERE datname = current_database()),
+    since AS (SELECT min(xact_start) AS start FROM pg_stat_activity)
+    SELECT path || name FROM folder, since, pg_ls_dir(path) AS name, pg_stat_file(path || name, true) AS stat
+    WHERE name ~ '^[0-9]+(_[a-z]+)?([.][0-9]+)?$' AND stat.size > 0 AND stat.modification < since.start
+    AND pg_filenode_relation(0, substring(name FROM '^[0-9]+')::oid) IS NULL ORDER BY name"""
+"""Files of no table, which no transaction that runs now can have written."""
 _SETTLE_SECONDS = 0.5
 _MOST_SEGMENTS = 1024
 
@@ -34,6 +40,7 @@ def purge(connection: Connection, schema: str) -> Purged:
     if not left:
         connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
     left += _renew_log(connection)
+    left += _strays(connection)
     return Purged(sum(1 for _, _, size in tables if size), tuple(left))
 
 
@@ -76,6 +83,18 @@ def _renew_log(connection: Connection) -> list[str]:
     return (
         [f"{len(old)} segments of the write-ahead log that a replica, a slot or the archive still needs"] if old else []
     )
+
+
+def _strays(connection: Connection) -> list[str]:
+    """Files that a crash of the server left: a table that was being rewritten, which PostgreSQL never removes."""
+    import psycopg
+
+    try:
+        found = [str(name) for (name,) in connection.execute(_STRAYS).fetchall()]
+    except psycopg.errors.InsufficientPrivilege:
+        return ["files that a crash of the server may have left (needs a superuser to see them)"]
+    names = ", ".join(found)
+    return [f"files that a crash of the server left; stop it and delete them in its folder: {names}"] if found else []
 
 
 def _reload(connection: Connection) -> None:

@@ -149,7 +149,7 @@ class PostgresStore(TableStore):
         super().close()
 
     def _telling(self, rows: ScopedRows, purge: Purge) -> Purge:
-        """Also notify the other machines: their indexes are valid only up to the tick before this change."""
+        """Notify other machines as well: their indexes are valid only up to the tick before this change."""
 
         def told(source: SourceName, keys: Sequence[int]) -> None:
             rows.rows(_REWRITE, source=source, tick=rows.tick())

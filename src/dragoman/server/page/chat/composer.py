@@ -45,12 +45,13 @@ class Composer:
 
     def build(self) -> None:
         words = self._words
-        labels = {"queued": words["chat.queued"], "unqueue": words["chat.unqueue"]}
+        labels = {name: words[f"chat.{name}"] for name in ("queued", "unqueue", "unsent")}
         commands = [(name, words[f"command.{name}"]) for name in COMMANDS]
         with el(
             "div", classes="composer", data_words=json.dumps(labels), data_commands=json.dumps(commands)
         ) as self._box:
             self._controls.build_chips()
+            el("div", classes="unsent", role="status")
             el("div", classes="queue", aria_live="polite")
             el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
             with el("div", classes="field"):
@@ -84,6 +85,10 @@ class Composer:
     def queue(self, text: str) -> None:
         """Let a message wait in the browser until the chat is answered."""
         self._box.client.run_javascript(f"dragoman.later({json.dumps(text)})")
+
+    def take_back(self, text: str) -> None:
+        """Put a message into the field, after what is there, to be changed and sent again."""
+        self._box.client.run_javascript(f"dragoman.takeBack({json.dumps(text)})")
 
     def focus(self) -> None:
         """Focus the field, except on touch screens, where the keyboard would cover half of the page."""

@@ -74,7 +74,9 @@ class ChatPanel:
     def build(self) -> None:
         """Create the elements."""
         words = self._words
-        with el("div", classes="scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"):
+        with el(
+            "div", classes="chat-scroll", role="log", aria_label=words["chat.log"], aria_live="polite", tabindex="0"
+        ):
             self._log = el("div", classes="log")
         self._into: ui.element = self._log
         self.composer.build()
@@ -164,6 +166,7 @@ class ChatPanel:
         question = self._ask(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
         answer.retry = partial(self._again, typed, question, answer)
+        answer.edit = partial(self._take_back, typed, question, answer)
         self._last = text
         self._choose(answer)
         self.composer.show(dialogue, busy=True, last=typed)
@@ -385,11 +388,24 @@ class ChatPanel:
     async def _again(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
         if not self.is_running:
-            question.delete()
-            if self._selected is answer:
-                self._choose(None)
-            answer.box.delete()
+            self._remove(question, answer)
             await self.send(text)
+
+    async def _take_back(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
+        """Put a message whose reply was stopped or failed back into the field."""
+        if not self.is_running:
+            self._remove(question, answer)
+            is_empty = all(card.box.is_deleted for card in self._cards)
+            if is_empty and self.begin_anew is not None and not self.page_session.is_private:
+                await self.begin_anew()
+            self.composer.take_back(text)
+
+    def _remove(self, question: QuestionBubble, answer: ReplyCard) -> None:
+        """Take a message, and its reply that was not saved, off the page."""
+        question.delete()
+        if self._selected is answer:
+            self._choose(None)
+        answer.box.delete()
 
     def _answer(self, answer: ReplyCard) -> ReplyCard:
         answer.explain = partial(self._explain, answer)

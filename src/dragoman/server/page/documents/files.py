@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from itertools import islice
 from tempfile import TemporaryFile
 from time import perf_counter
 
@@ -17,9 +16,11 @@ from nicegui.elements.upload_files import FileUpload
 from dragoman.core.errors import DragomanError
 from dragoman.core.values import Source
 from dragoman.server.data import uploads
+from dragoman.server.data.source_search import first_passages
 from dragoman.server.data.uploads import MOST_BYTES, Upload
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
+from dragoman.server.page.documents.contents import passage_list
 from dragoman.server.page.elements import (
     Latest,
     Phrases,
@@ -37,7 +38,6 @@ from dragoman.sources.files import readers
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.upload_folders import FOLDER
 
-_PREVIEWED = 30
 _MOST_LINES = 500
 _MOST_READING = 10
 _LULL, _OFTEN = 0.5, 0.3
@@ -275,7 +275,7 @@ class DocumentFiles:
         """Show the passages of a file, as the agent reads them, and what can be done with it."""
         words, source = self._words, self.target
         with errors_shown(words):
-            rows = await self._page_session.do(_passages, source, name)
+            rows = await self._page_session.do(first_passages, source, f"{FOLDER}/{name}")
             with (
                 self._list.client,
                 ui.dialog() as dialog,
@@ -283,13 +283,7 @@ class DocumentFiles:
             ):
                 heading(name, level=2)
                 with el("div", classes="preview"):
-                    for text, page in rows:
-                        with el("div", classes="passage card"):
-                            if page:
-                                el("div", words["card.page"].format(page=page), "muted")
-                            el("p", text)
-                    if not rows:
-                        el("p", words["why.nothing"], "muted")
+                    passage_list(rows, words)
                 with el("div", classes="row end"):
                     replace = el("button", words["file.replace"], "btn outline", type="button")
                     replace.on("click", dialog.close, js_handler=_REPLACE % json.dumps(name))
@@ -342,14 +336,6 @@ def put(seat: Seat, source: Source, name: str, file: FileUpload) -> IngestReport
         asyncio.run(copy())
         content.seek(0)
         return uploads.put(seat, source, [Upload(name, content)])
-
-
-def _passages(seat: Seat, source: str, name: str) -> list[tuple[str, str]]:
-    """The first passages of an uploaded file, each with its page or ""."""
-    declared = seat.source(source)
-    rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name, origin=f"{FOLDER}/{name}")
-    ordered = sorted(rows, key=lambda row: row.position)
-    return [(row.text, row.meta.get("page", "")) for row in islice(ordered, _PREVIEWED)]
 
 
 def _files(seat: Seat, source: str) -> list[View]:

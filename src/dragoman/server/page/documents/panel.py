@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from nicegui import events, ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -10,10 +11,12 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.core.values import Evidence, Passage
 from dragoman.server.data import source_search
 from dragoman.server.http.views import View
+from dragoman.server.page.documents.contents import SourceContents
 from dragoman.server.page.documents.files import DocumentFiles
 from dragoman.server.page.elements import (
     Latest,
     Phrases,
+    button,
     el,
     errors_shown,
     evidence_card,
@@ -37,15 +40,16 @@ class SourcesPanel:
     def __init__(self, page_session: PageSession, words: Phrases, *, changed: Callable[[], Awaitable[None]]) -> None:
         self._page_session, self._words, self._changed = page_session, words, changed
         self._files = DocumentFiles(page_session, words, changed=self._files_changed)
+        self._contents = SourceContents(page_session, words)
         self._latest, self._latest_search = Latest(), Latest()
 
     def build(self, into: TextElement) -> None:
         words = self._words
         with into:
+            self._adding = el("div", classes="adding")
             heading(words["sources.title"])
             self._list = el("div", classes="sources")
             loading(self._list, words)
-            self._adding = el("div", classes="adding")
             heading(words["sources.search"])
             with el("div", classes="card add"):
                 self._query = ui.input(placeholder=words["sources.query"]).props("borderless dense")
@@ -85,19 +89,22 @@ class SourcesPanel:
             for row in rows:
                 with el("article", classes="card source"):
                     with el("div", classes="row"):
-                        el("span", source_label(str(row["name"])), "name")
+                        self._name(row)
                         el("span", words["sources.private" if row["private"] else "sources.shared"], "tag")
                         el("span", classes="spread")
-                        unit = "fact" if row["about"] == "user" and row["private"] else "passage"
+                        unit = "fact" if _is_memory(row) else "passage"
                         el("span", _count(words, int(row["passages"]), unit), "figure")
                     if row["description"]:
                         el("p", str(row["description"]), "muted")
-                    if row["needs"]:
-                        el(
-                            "p",
-                            words["sources.needs"].format(names=", ".join(map(source_label, row["needs"]))),
-                            "muted",
-                        )
+
+    def _name(self, row: View) -> None:
+        """The name of a source; a button where documents are in it. Facts have a panel of their own."""
+        label = source_label(str(row["name"]))
+        if _is_memory(row) or not row["passages"]:
+            el("span", label, "name")
+            return
+        about = self._words["sources.contents"].format(name=label)
+        button(label, partial(self._contents.open, str(row["name"]), self._list), "link name", aria_label=about)
 
     def _offer(self, writable: list[str]) -> None:
         """The upload area."""
@@ -147,6 +154,10 @@ class SourcesPanel:
                     el("p", words["sources.weak"], "muted note weak")
                 for row in hits:
                     evidence_card(Card(_evidence(row)), words)
+
+
+def _is_memory(row: View) -> bool:
+    return bool(row["about"] == "user" and row["private"])
 
 
 def _count(words: Phrases, count: int, unit: str = "passage") -> str:

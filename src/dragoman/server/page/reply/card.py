@@ -35,7 +35,8 @@ _MOST_CHIPS = 6
 class ReplyCard:
     """A reply, streamed or finished. `place` is its turn in the dialogue once it is stored.
 
-    `checked` holds the critic's consistencies for the Why panel; None until they are requested.
+    `checked` holds the critic's consistencies for the Why panel; None until they are requested. A reply without a
+    trace is `lost`: deleted, too old, or broken off before it was saved.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class ReplyCard:
         self.liked: bool | None = None
         self.checked: dict[str, float] | None = None
         self.lost = False
+        self.is_broken_off = False
         self.needed: bool | None = None
         self.question = ""
         self.search: Callable[[], Awaitable[None]] | None = None
         self.no_search: Callable[[], Awaitable[None]] | None = None
         self.retry: Callable[[], Awaitable[None]] | None = None
+        self.edit: Callable[[], Awaitable[None]] | None = None
         self.explain: Callable[[], None] | None = None
         self.open_memory: Callable[[], None] | None = None
         self._citations: tuple[Citation, ...] = ()
@@ -118,24 +121,30 @@ class ReplyCard:
 
     def stopped(self) -> None:
         """Show that the reply was stopped."""
-        self.lost = True
+        self.lost = self.is_broken_off = True
         self.box.props["aria-busy"] = "false"
         self.show_text()
         with self.box, el("div", classes="row stopped", role="status"):
             el("span", self._words["chat.stopped"], "muted")
-            if self.retry is not None:
-                button(self._words["chat.retry"], self.retry, "link")
+            self._once_more()
 
     def failed(self, message: str) -> None:
         """Show what went wrong."""
-        self.lost = True
+        self.lost = self.is_broken_off = True
         self.box.props["aria-busy"] = "false"
         self.show_text()
         with self.box, el("div", classes="failure", role="alert"):
             el("strong", self._words["error"])
             el("span", message)
-            if self.retry is not None:
-                button(self._words["chat.retry"], self.retry, "link")
+            with el("div", classes="row"):
+                self._once_more()
+
+    def _once_more(self) -> None:
+        """Buttons to send the message again, as it is or changed, where nothing of it was saved."""
+        if self.retry is not None:
+            button(self._words["chat.retry"], self.retry, "link")
+        if self.edit is not None:
+            button(self._words["chat.edit_message"], self.edit, "link")
 
     def _chips(self, picture: TurnPicture) -> None:
         words = self._words
