@@ -17,8 +17,8 @@ keeps to some turns, as `where = {plan = ["PERSONA"]}`, `{gold_source = "USER"}`
 runs. ↑: the higher the better; ↓: the lower. Written by `make docs-help`; beneath each stands a plain function in
 `evaluate/metrics/`, for lists of your own.
 
-| metric | what | | range | needs | options | where it is defined |
-|---|---|---|---|---|---|---|
+|metric|what|range|needs|options|where it is defined|
+|---|---|---|---|---|---|
 """
 ARROWS = {"up": "↑", "down": "↓", "none": "·"}
 EXAMPLES = {"decision": ["PERSONA"], "source": "PERSONA"}
@@ -41,14 +41,13 @@ def _row(name: str) -> str:
     short = name.removeprefix("metric.").rpartition(".v")[0]
     cells = (
         f"`{short}`",
-        about.title + ("" if about.repeatable else " (not repeatable)"),
-        ARROWS[about.direction],
-        f"{low} to {high}",
+        f"{about.title} {ARROWS[about.direction]}" + ("" if about.repeatable else " (not repeatable)"),
+        f"{low}–{high}",
         ", ".join(sorted(about.needs)),
         options,
         about.cite,
     )
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return "|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """docs/results/PAPER.md: read it, put new tables in it, write it.
 
 The text above the first "##" is written by hand and stays. Below it all is generated: a summary, each table of the
-paper with one table a set, and what rows and sets are, which the experiment files say.
+paper with one table a set, and what the sets are. Notes on rows stay in the experiment files: `dragoman evaluate`
+prints them, and docs/results/README.md explains the words in the names.
 """
 
 from __future__ import annotations
@@ -166,9 +167,8 @@ def _winner(rows: dict[str, list[str]], place: int, head: str) -> str:
 
 
 def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
-    """What sets and rows are, each sentence once, and which of the paper's rows cannot run here."""
+    """What the sets are, each sentence once, and which of the paper's rows cannot run here."""
     sets: dict[str, list[str]] = {}
-    rows: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
     for spec, tables in shown:
         titles = {table.key[0] for table in tables}
@@ -180,15 +180,9 @@ def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
         measured = {name for table in tables for name in table.rows(paper=False)}
         for system in spec.systems:
             name = escaped(system.name)
-            if name in names and system.note:
-                _once(rows.setdefault(name, []), system.note)
             if name in names - measured and system.missing in _REASONS:
                 _once(missing.setdefault(system.missing, []), name)
-    yield from ["## Sets", "", *(f"- **{title}**: {' '.join(notes)}" for title, notes in sets.items()), ""]
-    names_by_note: dict[str, list[str]] = {}
-    for name, notes in rows.items():
-        names_by_note.setdefault(escaped(" ".join(notes)), []).append(name)
-    yield from ["## Rows", "", *(f"- **{_joined_names(names)}**: {note}" for note, names in names_by_note.items())]
+    yield from ["## Sets", "", *(f"- **{title}**: {' '.join(notes)}" for title, notes in sets.items())]
     if missing:
         yield from ["", "## Not measured here", ""]
         yield from (f"- {_REASONS[reason]}: {_joined_names(names)}." for reason, names in missing.items())
