@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ settings.register_profile("quick", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 _REAL_HOME = home()
+# A shell without job control starts what runs in the background with interrupts ignored, which child processes inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
 
 

@@ -72,7 +72,7 @@ class ModelsConfig(_Strict):
 
 
 class McpConfig(_Strict):
-    """Where a tool lives: a program that is started, or a URL. Secrets go by the name of an environment variable."""
+    """MCP server of a tool: a program to start, or a URL. Secrets are named by their environment variable."""
 
     command: tuple[str, ...] = ()
     url: str | None = Field(default=None, pattern=r"^https?://")
@@ -125,7 +125,7 @@ class RefinerConfig(_Strict):
 
 
 class AgentConfig(_Strict):
-    """What agent.toml says, complete with defaults."""
+    """Contents of agent.toml, complete with defaults."""
 
     name: str = Field(default="Dragoman", min_length=1)
     language: str = "en"

@@ -78,3 +78,20 @@ def test_a_name_beside_a_file_is_in_that_file(page):
         if files:
             missing += [f"{name} in {[file.name for file in files]}" for name in names if name not in text]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("train/unified/task.py", "Joint training of a unified model (UniMS-RAG)"),
+        ("models/unified/masks.py", "evidence attention mask"),
+        ("gate/attention.py", "RAGate-MHA"),
+        ("evaluate/metrics/pkicr.py", "null-positive rank test"),
+        ("planner/prompted.py", "SAFARI's unsupervised planner"),
+        ("planner/acting.py", "Trained planner of UniMS-RAG and SAFARI"),
+    ],
+)
+def test_a_paper_part_is_three_steps_into_the_tree(file, words):
+    """A stranger who looks through the folders finds it by the first sentence of its file."""
+    first_sentence = (PACKAGE / file).read_text(encoding="utf-8").partition("\n")[0]
+    assert words in first_sentence and len(Path(file).parts) <= 3

@@ -1,4 +1,4 @@
-"""The pages of docs/results: rows that were measured before stand beside new ones, and notes stand once."""
+"""The pages of docs/results: rows that were measured before stand beside new ones."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_the_site_builds_without_warnings(tmp_path):
     index = json.loads((tmp_path / "site" / "search" / "search_index.json").read_text(encoding="utf-8"))
     assert any("robots.txt" in entry["text"] for entry in index["docs"])
     reference = (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
-    for sentence in ("The reply to a turn", "What is remembered about a user", "A piece of text in a source"):
+    for sentence in ("The reply to a turn", "Return the facts about a user", "A piece of text in a source"):
         assert sentence in reference
     assert 'href="../SECURITY.html"' in (tmp_path / "site" / "howto" / "serve.html").read_text(encoding="utf-8")
     commands = (tmp_path / "site" / "cli" / "index.html").read_text(encoding="utf-8")

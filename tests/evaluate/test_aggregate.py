@@ -16,7 +16,7 @@ from dragoman.evaluate.columns import MeasuredColumn, Measures
 from dragoman.evaluate.contract import About, mean_scores
 from dragoman.evaluate.results import Outcome
 from dragoman.evaluate.running.kept_turns import lean_examples
-from dragoman.evaluate.running.timings import joined, split_repeatable
+from dragoman.evaluate.running.timings import join_timings, split_repeatable
 from dragoman.evaluate.spec import ColumnSpec, experiment_of
 
 SOURCES = (Source("DOCUMENTS"),)
@@ -199,7 +199,7 @@ def test_what_differs_from_run_to_run_is_parted_and_comes_back():
     stable, times = split_repeatable(result)
     assert [column.title for column in stable.tables[0].columns] == ["right"]
     assert [column.title for column in times.tables[0].columns] == ["length"]
-    assert joined(stable, times, ["length", "right"]) == result
+    assert join_timings(stable, times, ["length", "right"]) == result
 
 
 def checked(*columns, labels=("reply",)):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.values import Context, Draft, Evidence, Passage, Source
-from dragoman.gate.inputs import FIELDS, GateInput, Inputs, best, drafted, entities
+from dragoman.gate.inputs import FIELDS, GateInput, Inputs, best, entities, synthetic_replies
 from dragoman.testing import StubReader
 from dragoman.text.view import View
 
@@ -115,7 +115,7 @@ def test_a_gate_without_replies_asks_nobody():
 
 def test_drafts_read_the_end_of_a_dialogue():
     writer = Writer()
-    drafted(writer, [Context.of("first", "second", "third", "fourth", "fifth")], "en")
+    synthetic_replies(writer, [Context.of("first", "second", "third", "fourth", "fifth")], "en")
     assert "second" not in writer.prompts[0].messages[-1].content
     assert "fifth" in writer.prompts[0].messages[-1].content
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("langchain_core")
@@ -6,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
+from dragoman.core.values import Usage
 from dragoman.integrations.langchain import ChatDragoman, DragomanRetriever
 
 
@@ -48,5 +51,24 @@ def test_streamed_pieces_make_the_reply(made):
     assert whole.response_metadata["plan"] == ["DOCUMENTS"]
 
 
-def test_stop_words_cut_the_reply(made):
-    assert ChatDragoman(assistant=made.assistant).invoke("the ferry?", stop=[" d1"]).text == "From d0"
+@pytest.mark.parametrize("stop", [" d1", "0 d", "d0 d1."])
+def test_stop_words_cut_the_reply_in_streams_too(made, stop):
+    model = ChatDragoman(assistant=made.assistant)
+    expected = "From d0 d1.".partition(stop)[0]
+    assert model.invoke("the ferry?", stop=[stop]).text == expected
+    assert "".join(chunk.text for chunk in model.stream("the ferry?", stop=[stop])) == expected
+
+
+def test_a_reply_tells_its_tokens_and_its_agent(made, monkeypatch):
+    spent, one = Usage(100, 20, 1, cached_tokens=60, reasoning_tokens=5), made.reader._one
+    monkeypatch.setattr(made.reader, "_one", lambda task: replace(one(task), usage=spent))
+    model = ChatDragoman(assistant=made.assistant)
+    whole, *chunks = model.stream("the ferry?")
+    for chunk in chunks:
+        whole += chunk
+    for message in (model.invoke("the ferry?"), whole):
+        usage = message.usage_metadata
+        assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (100, 25, 125)
+        assert (usage["input_token_details"]["cache_read"], usage["output_token_details"]["reasoning"]) == (60, 5)
+        assert message.response_metadata["model_name"] == made.assistant.name
+    assert model._get_ls_params()["ls_model_name"] == made.assistant.name

@@ -99,4 +99,7 @@ def test_a_bare_environment_answers_from_another_folder(wheel, tmp_path, own_hom
         assert talk.returncode == 0, talk.stderr
         assert "Dogs travel free on the Petrel" in talk.stdout.splitlines()[-1]
     assert list(elsewhere.iterdir()) == []
+    zone = "from dragoman.core.clock import zone_of; print(zone_of('Asia/Tokyo'))"
+    bare = {**environment, "PYTHONTZPATH": ""}  # Windows and small images have no time zones of their own
+    subprocess.run([python, "-c", zone], check=True, env=bare)
     print(f"first start {seconds[0]:.1f} s, second start {seconds[1]:.1f} s")  # noqa: T201 - shown by pytest -s

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Request, Source
-from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.judge import Candidate, by_log_odds, to_evidence
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import PREFERENCE, searches
 from dragoman.text.analyse import analyse
@@ -17,7 +17,7 @@ def judge(dependency, *cosines):
     asked = Request(Context.of("What does a ticket cost?"), (Source("D", needs=("P",)),), given=given)
     [search] = searches([asked], analyse=analyse, dependency=dependency)
     candidates = [Candidate(row, cosine) for row, cosine in zip((NEAR, CHILD), cosines, strict=True)]
-    return judged(search, candidates, TERMS, analyse)
+    return to_evidence(search, candidates, TERMS, analyse)
 
 
 def test_preference_is_added_to_the_log_odds_of_a_child_alone():

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.core.values import Context, Evidence, Passage, Request, Source
 from dragoman.retriever import PromptedRetriever
-from dragoman.retriever.prompted import SCORES, expected
+from dragoman.retriever.prompted import SCORES, expected_score
 from dragoman.text.analyse import analyse
 
 
@@ -46,7 +46,7 @@ def build(judge, first, **options):
 
 def test_expected_score_of_a_worked_example():
     """0.2 with 1/4 and 0.8 with 3/4: 0.05 + 0.6."""
-    assert expected({"0.2": 0.25, "0.8": 0.75}) == pytest.approx(0.65)
+    assert expected_score({"0.2": 0.25, "0.8": 0.75}) == pytest.approx(0.65)
 
 
 def test_there_are_eleven_scores():
@@ -54,7 +54,7 @@ def test_there_are_eleven_scores():
 
 
 def test_nothing_said_is_no_relevance():
-    assert expected({}) == 0.0
+    assert expected_score({}) == 0.0
 
 
 def test_the_model_orders_and_scores_the_candidates():

@@ -9,7 +9,7 @@ from dragoman.models.calibration import Logistic
 from dragoman.models.part import Head, Part, write_part
 from dragoman.retriever import DenseRetriever, HybridRetriever
 from dragoman.retriever.search import search_text, searches
-from dragoman.retriever.vectors import query_vectors, spoken
+from dragoman.retriever.vectors import query_texts, query_vectors
 from dragoman.text.analyse import analyse
 
 ANA = Scope("harbour", "ana")
@@ -87,13 +87,13 @@ def test_a_mix_weighs_last_turn_history_and_given_evidence(store, encoder):
     context = Context.of("Is there a museum?", "Yes.", "What does it cost?", scope=ANA)
     request = Request(context, (DOCUMENTS,), given=(Evidence(persona, 0.9),))
     [search] = searches([request], analyse=analyse, dependency="query", query="mix")
-    assert spoken(search) == {
+    assert query_texts(search) == {
         "last": "What does it cost?",
         "history": "What does it cost? Yes. Is there a museum?",
         "given": "I keep the ferry desk.",
     }
     shares = {"last": 0.5, "history": 0.3, "given": 0.2}
-    mixed = sum(share * encoder.encode([spoken(search)[name]])[0] for name, share in shares.items())
+    mixed = sum(share * encoder.encode([query_texts(search)[name]])[0] for name, share in shares.items())
     [vector] = query_vectors(encoder, [search], shares)
     assert vector == pytest.approx(mixed / np.linalg.norm(mixed), abs=1e-6)
 
@@ -102,7 +102,7 @@ def test_a_mix_has_no_given_part_where_dependency_filters(store):
     given = (Evidence(store.get(ANA.shared, ["p-ferry"])[0], 0.9),)
     request = Request(Context.of("a?"), (DOCUMENTS,), given=given)
     [search] = searches([request], analyse=analyse, dependency="filter", query="mix")
-    assert set(spoken(search)) == {"last", "history"}
+    assert set(query_texts(search)) == {"last", "history"}
 
 
 def test_a_dense_search_with_a_mix_finds_what_the_history_speaks_of(store, encoder, tmp_path):

@@ -312,7 +312,7 @@ class Agent:
             turn.notes.append(Note(role, component, share, turn.draft))
 
     def _task(self, turn: TurnState) -> ReadTask:
-        """What the reader answers from: without documents that newer ones contradict, for who asks for the latest."""
+        """Build the reader's task; a question for the latest drops documents that newer ones contradict."""
         if self._date_of is None or len(turn.evidence) < 2 or not asks_for_latest(turn.context.last):
             return turn.task()
         days = {}

@@ -10,12 +10,13 @@ from dragoman.text.claims import negated
 ExpectedAnswer = Literal["yes", "no", "ask", "unknown"]
 
 _YES = re.compile(
-    r"(?:yes|yep|yeah|sure|certainly|of course|absolutely|definitely|indeed|you (?:can|may)(?! ?not| only|'t))\b"
+    r"(?:probably yes|yes|yep|yeah|sure|certainly|of course|absolutely|definitely|indeed"
+    r"|you (?:can|may)(?! ?not| only|'t))\b"
     r"|可以|能[，。！的]|是的|没问题|当然|行[，。！的]|有的|对[，。！]",
     re.IGNORECASE,
 )
 _NO = re.compile(
-    r"(?:no|nope|not|never|unfortunately|regrettably|i(?: am|'m) (?:afraid|sorry)|sorry"
+    r"(?:probably not|no|nope|not|never|unfortunately|regrettably|i(?: am|'m) (?:afraid|sorry)|sorry"
     r"|you (?:can't|cannot|may not|must not))\b"
     r"|不|没|无法|抱歉|很抱歉|对不起|恐怕|别",
     re.IGNORECASE,

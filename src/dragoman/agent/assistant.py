@@ -80,7 +80,7 @@ class Kept:
 
 
 class Assistant(UserData):
-    """What `dragoman.load` gives: ask it, tell it, feed it, and close it."""
+    """Agent with a store and a memory, as `dragoman.load` returns it: ask, remember, ingest, close."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class Assistant(UserData):
             yield piece.reply if isinstance(piece, Kept) else piece
 
     def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
-        """What `stream` gives, with the place of the reply: turns of one dialogue must come one after the other."""
+        """As `stream`, with the position of the reply; turns of one dialogue must not overlap."""
         return metered_pieces(self._exchange(ask))
 
     def _exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
@@ -265,7 +265,7 @@ class Assistant(UserData):
         return self.hold(self.scope(ask.user)) if ask.control.keep else nullcontext()
 
     def _context(self, ask: UserTurn) -> tuple[Context, int]:
-        """What the agent is told of a dialogue, and how many turns it has so far.
+        """Return the context of a dialogue for the agent, and the number of its turns so far.
 
         Private turns are known to private ones alone: the trace of a kept turn may repeat what was said before it.
         """

@@ -228,6 +228,8 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
         tokens += reply.trace.usage.total_tokens
         spoken.setdefault(turn.user, []).append(turn.say)
         supports = [*texts, *spoken[turn.user], *(evidence.passage.indexed for evidence in reply.evidence)]
+        learned = [note.value for note in reply.trace if isinstance(note.value, Learned)]
+        supports += [fact.text for each in learned for fact in (*each.superseded, *each.forgotten)]
         strange.append(_unsupported(reply.text, supports, assistant, turn.user))
         wrong += [f"turn {number}: {words}" for words in judge(turn, reply)]
     seconds = perf_counter() - began
@@ -244,7 +246,7 @@ def _unsupported(text: str, supports: Sequence[str], assistant: Answers, user: s
 
 
 def shared_texts(fresh: Callable[[], AbstractContextManager[Assistant]]) -> tuple[str, ...]:
-    """What all users of an agent share: the passages of its files under their headings."""
+    """Return the texts that all users of an agent share: the passages of its files under their headings."""
     with fresh() as assistant:
         shared = [source.name for source in assistant.sources if not source.private]
         scope = assistant.scope().shared
@@ -252,7 +254,7 @@ def shared_texts(fresh: Callable[[], AbstractContextManager[Assistant]]) -> tupl
 
 
 def judge(turn: Expectation, reply: Reply) -> list[str]:
-    """What is wrong with a reply; nothing where it is as expected."""
+    """Return the faults of a reply; empty if it is as expected."""
     wrong = []
     if turn.gate is not None and reply.verdict.retrieve is not turn.gate:
         wrong.append("looked something up" if reply.verdict.retrieve else "looked nothing up")
@@ -284,7 +286,7 @@ def _plain(text: str) -> str:
 
 
 def _place(said: str, words: str) -> int | None:
-    """Where the words first occur; a number only as a whole number, so that 34 is not found in 134."""
+    """Return the first position of the words; a number matches only as a whole, so 34 is not in 134."""
     wanted = re.escape(_plain(words))
     before = r"(?<![0-9])" if words[:1].isdigit() else ""
     after = r"(?![0-9])" if words[-1:].isdigit() else ""
@@ -325,4 +327,4 @@ def fresh_assistants(
 
 
 def _nothing() -> None:
-    """What closing does for a model that has nothing to close."""
+    """Do nothing: the close function of a model without resources."""

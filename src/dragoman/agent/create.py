@@ -138,7 +138,7 @@ def _is_role(member: object) -> bool:
 
 @cache
 def parameters(factory: Callable[..., object]) -> dict[str, ConstructorParameter]:
-    """What a class or function can be given by keyword."""
+    """Return the keyword parameters of a class or function."""
     by_name = {}
     for name, parameter in inspect.signature(factory).parameters.items():
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):

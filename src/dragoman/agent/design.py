@@ -1,4 +1,4 @@
-"""What an agent consists of, read once from its config: a table for each role, and the settings of the agent itself."""
+"""Design of an agent, read once from its config: a table for each role, and the agent's own settings."""
 
 from __future__ import annotations
 

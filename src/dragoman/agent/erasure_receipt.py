@@ -19,7 +19,7 @@ from dragoman.sources.upload_folders import UploadFolders, user_folder
 def receipt_of(
     store: Store, sources: Sequence[Source], files: UploadFolders | None, scope: Scope
 ) -> tuple[Erased, ...]:
-    """What erasing a scope erases, by file and kind; kinds of which there is nothing are left out."""
+    """Return the counts of an erasure by file and kind; empty kinds are left out."""
     place = Path(str(getattr(store, "where", "memory"))).name or "memory"
     entries = []
     for source in sources:

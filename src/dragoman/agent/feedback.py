@@ -1,4 +1,4 @@
-"""What users thought of a reply: a thumb, or whether its turn needed a search. Both are labels for a gate.
+"""Feedback on replies: a thumb, or whether the turn needed a search. Both are labels for a gate.
 
 A rating is kept under the user's scope as a place in a dialogue, never as a copy of its words: what is forgotten or
 blanked there is gone from the ratings too. A better answer is kept as a turn of a dialogue of its own, for the same

@@ -1,4 +1,4 @@
-"""What memory learns from a turn before it is answered, and the context that the agent then answers."""
+"""Let memory learn from a turn before it is answered, and build the context that the agent answers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class TurnLearning:
         return [self._wishful(context) for context in answering], notes
 
     def _without_wishes(self, context: Context, wished: Wishing) -> Context | None:
-        """What memory learns from: a turn without its standing wishes; None where there is nothing else in it.
+        """Return the turn without its standing wishes; None if it says nothing else.
 
         "Call me Sam" also says what the user's name is, where nobody knows it yet.
         """
@@ -101,7 +101,7 @@ class TurnLearning:
         return recall is not None and any(row.meta.get("slot") in ("name", "名字") for row in recall(scope))
 
     def _with_wishes(self, context: Context, learned: Learned, wished: Wishing) -> Learned:
-        """What a turn changed, standing wishes included."""
+        """Add standing wishes to what a turn changed."""
         if wished.is_empty or learned.erased is not None:
             return learned
         added, ended = StandingWishes(self.store).change(context.scope, wished, moment_of(context.said_at))
@@ -169,12 +169,12 @@ class TurnLearning:
 
 
 def _stated(context: Context, again: Resumed | None) -> Context:
-    """What memory learns from: an answer to a question back as the statement that it stands for."""
+    """Return the context for memory, with an answer to a question back written as a full statement."""
     if again is None:
         return context
     return replace(context, turns=(*context.history, replace(context.turns[-1], text=again.statement)))
 
 
 def _without_deleted_text(learned: Learned) -> Learned:
-    """What the trace keeps of a change: the ids of deleted facts, never their words."""
+    """Return the change for the trace: deleted facts by id, without their words."""
     return replace(learned, forgotten=tuple(Passage(row.id, row.source, "") for row in learned.forgotten), mentions=())

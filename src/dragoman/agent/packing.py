@@ -93,8 +93,11 @@ def unpack(file: Path) -> Path:
             *(RuntimeError, NotImplementedError, WeightsError),
         ) as error:
             raise InputError(f"'{file.name}' is not a packed agent, or is damaged.", remedy="Get it again.") from error
-        if not folder.is_dir():
+        try:
             inner.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was quicker
+                raise
     return folder
 
 

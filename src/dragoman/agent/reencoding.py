@@ -33,7 +33,7 @@ class _Unencoded(Protocol):
 
 
 class _Change(Protocol):
-    """What a store does for a change of encoder; `stores.encoder_change.EncoderChange` is one."""
+    """Protocol of a store's change of encoder; `stores.encoder_change.EncoderChange` implements it."""
 
     def outdated(self, scope: Scope) -> list[SourceName]: ...
 

@@ -138,7 +138,7 @@ class _RefinementState:
         return [i for i in self.worst if self.task.evidence[i].source == name]
 
     def request(self, source: Source) -> Request:
-        """What is asked of a source in the place of its worst evidence."""
+        """Return the request that replaces the worst evidence of a source."""
         name, task = source.name, self.task
         count = len(self.places(name))
         return Request(task.context, (source,), count, self.given(name), frozenset(self.used), task.plan.sources)

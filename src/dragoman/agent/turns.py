@@ -1,4 +1,4 @@
-"""What people type, made fit for a turn; and what of a turn is kept."""
+"""Normalise typed text to a turn, and select what of a turn is stored."""
 
 from __future__ import annotations
 

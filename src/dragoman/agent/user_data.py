@@ -96,7 +96,7 @@ class UserData:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Passage, ...]:
-        """What is remembered about a user, or what of it fits a query, best first.
+        """Return the facts about a user, all or those that match a query, best first.
 
         With `at`, everything that was believed about the user at that moment; with `since` and `until`, what was told
         in between.
@@ -176,11 +176,11 @@ class UserData:
         return erased + files + max(0, self._erase(scope) - files)
 
     def receipt(self, *, user: str = DEFAULT_USER) -> tuple[Erased, ...]:
-        """What the last `forget` of everything erased from which files, with hashes; given once, and not stored."""
+        """Return the receipt of the last `forget` of everything: files, counts, hashes; given once and not stored."""
         return self._take_receipt(self.scope(user))
 
     def erasure(self, *, user: str = DEFAULT_USER) -> Erasure:
-        """What `forget` without an argument would delete."""
+        """Return what `forget` without an argument would delete."""
         if hasattr(self.memory, "erasure"):
             erasure: Erasure = self._memory_method("erasure")(self.scope(user))
             return erasure

@@ -187,7 +187,15 @@ def serve(
             if spans is not None:
                 _say(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
 
-        serving.serve(door, listening, grace=grace, started=started, drain=drain, leaving=service.step_back)
+        serving.serve(
+            door,
+            listening,
+            grace=grace,
+            started=started,
+            ready=lambda: service.ready,
+            drain=drain,
+            leaving=service.step_back,
+        )
     _leave(service)
 
 

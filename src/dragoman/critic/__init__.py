@@ -1,4 +1,4 @@
-"""Critics: does a text hold up against the evidence?"""
+"""Critics: is a text consistent with the evidence?"""
 
 from dragoman.critic.nli import NliCritic
 from dragoman.critic.overlap import OverlapCritic

@@ -1,4 +1,4 @@
-"""What a reply is held to: one piece of evidence, or several read as one; the same in training and in use."""
+"""Join evidence into the one text that a critic compares with a reply; the same in training and in use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dragoman.core.values import Passage
 from dragoman.text.language import language
 
 
-def joined(passages: Sequence[Passage]) -> Passage:
-    """Several passages as one, joined as in SAFARI's code by a Chinese comma, in other languages by a space.
+def join_passages(passages: Sequence[Passage]) -> Passage:
+    """Join several passages, as in SAFARI's code by a Chinese comma, in other languages by a space.
 
-    What all of them stand under (title, headings) is kept once; a title that is not everybody's is left out.
+    A title or heading that all of them share is kept once; others are left out.
     """
     first = passages[0]
     if len(passages) == 1:

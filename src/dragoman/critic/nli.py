@@ -32,7 +32,7 @@ _QUESTION = re.compile(r"[?？]\s*[\"'”’)）]*$")
 
 @critics.register("nli.v1")
 class NliCritic:
-    """A calibrated probability that a text is consistent with a piece of evidence; one half is where a yes begins.
+    """Trained critic: the calibrated probability that a text is consistent with evidence; from one half on it is.
 
     `by = "sentence"` judges each sentence of the text that is no question and takes the least: stricter with long
     replies, and with replies that rest on several pieces too strict. `guard` multiplies the probability by 0.2 where
@@ -75,14 +75,14 @@ class NliCritic:
         return probabilities
 
     def _invents(self, text: str, grounding: str) -> bool:
-        """Whether a guarded kind of claim is in the text and not in the evidence."""
+        """Whether the text holds a number or name (as `guard` says) that the evidence lacks."""
         if self._guard == "none":
             return False
         strange = unsupported(text, [grounding])
         return bool(strange if self._guard == "claims" else numbers(text).intersection(strange))
 
     def _claims(self, evidence: Evidence, text: str) -> Sequence[str]:
-        """What is judged of a text: all of it, or its sentences that claim something."""
+        """Return the parts of a text to judge: all of it, or its sentences that make a claim."""
         if not text.strip() or not evidence.text.strip():
             return ()
         if self._by == "text":

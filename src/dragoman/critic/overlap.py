@@ -1,4 +1,4 @@
-"""The critic that needs no training: shared words and meaning, and a heavy price for invented claims."""
+"""Untrained critic: shared words and meaning, with a penalty for numbers, names and denials of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.text.sentences import sentences
 
 @critics.register("overlap.v1")
 class OverlapCritic:
-    """A text is consistent where its words and meaning lie in the evidence and it claims nothing strange.
+    """Consistency by the words and meaning that a text shares with its evidence.
 
     Numbers and names that the evidence lacks, and a denial where the nearest sentence affirms, each
     cost a factor. It cannot tell a subtle contradiction; a trained NLI critic can.

@@ -29,7 +29,7 @@ _LABELS: dict[Label, str] = {
 
 
 class LabelledSet(Protocol):
-    """What building a metric needs to know about a set."""
+    """Properties of a set that building a metric needs."""
 
     @property
     def labels(self) -> frozenset[Label]: ...

@@ -10,7 +10,7 @@ from dragoman.core.errors import ConfigError
 from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
-from dragoman.gate.inputs import unaided
+from dragoman.gate.inputs import unaided_drafts
 from dragoman.gate.verdicts import by_threshold
 from dragoman.models.onnx.scorer import LazyScorer, Scorer, Text
 from dragoman.text.view import View
@@ -68,7 +68,7 @@ class EncoderGate:
         scorer = self._scorer.get()
         head = scorer.part.head(HEAD)
         threshold = self.threshold
-        replies = unaided(self._reader, turns) if scorer.part.options.get("reply") and turns else None
+        replies = unaided_drafts(self._reader, turns) if scorer.part.options.get("reply") and turns else None
         scores = gate_scores(scorer, turns, replies)[:, 0]
         return [by_threshold(head.probability(float(score), LABEL), threshold) for score in scores]
 

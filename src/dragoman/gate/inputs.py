@@ -124,8 +124,8 @@ class Inputs:
         self, turns: Sequence[Context], reader: Reader | None, language_model: LanguageModel | None
     ) -> list[str]:
         if reader is None and language_model is not None and "resp" not in self.fields:
-            return drafted(language_model, turns, self.view.language, self.draft_tokens)
-        return unaided(reader, turns)
+            return synthetic_replies(language_model, turns, self.view.language, self.draft_tokens)
+        return unaided_drafts(reader, turns)
 
     def to_json(self) -> dict[str, Any]:
         view = self.view.to_json()
@@ -137,7 +137,7 @@ class Inputs:
         return cls(tuple(table["fields"]), View.from_json(table["view"]), int(table["k"]), drafts)
 
 
-def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
+def unaided_drafts(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
     """Return the reader's drafts without evidence: the `resp` of a live agent."""
     if reader is None:
         raise ConfigError(
@@ -147,7 +147,7 @@ def unaided(reader: Reader | None, turns: Sequence[Context]) -> list[str]:
     return [draft.text for draft in reader.read([ReadTask(context) for context in turns])]
 
 
-def drafted(
+def synthetic_replies(
     language_model: LanguageModel, turns: Sequence[Context], language: str, max_tokens: int = DRAFT_TOKENS
 ) -> list[str]:
     """Draft replies without retrieval by a language model: RAGate's synthetic responses."""

@@ -16,7 +16,7 @@ from dragoman.core.protocols import Reader
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.gate.features import Features, Field
-from dragoman.gate.inputs import unaided
+from dragoman.gate.inputs import unaided_drafts
 from dragoman.models.part import Head, Part, open_part
 
 KIND = "gate.linear"
@@ -110,7 +110,7 @@ class LinearGate:
         return verdicts
 
     def _replies(self, model: Linear, turns: Sequence[Context]) -> list[str]:
-        return unaided(self._reader, turns) if model.features.reads_reply else [""] * len(turns)
+        return unaided_drafts(self._reader, turns) if model.features.reads_reply else [""] * len(turns)
 
     def _load(self) -> tuple[Linear, Head]:
         with self._lock:

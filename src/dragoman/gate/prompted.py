@@ -43,7 +43,7 @@ class PromptedGate(LlmScoreGate):
         style: Style = trained.get("style", self._style)
         language = str(trained.get("language", self._language))
         gate_prompts = [question(context, style, language) for context in turns]
-        return chosen(self._model, gate_prompts), f"prompted {style}"
+        return true_probabilities(self._model, gate_prompts), f"prompted {style}"
 
 
 def question(context: Context, style: Style, language: str = "en") -> Prompt:
@@ -51,6 +51,6 @@ def question(context: Context, style: Style, language: str = "en") -> Prompt:
     return prompts.get(f"gate-{style}.v1", language).format(dialogue=prompts.dialogue(context, language))
 
 
-def chosen(model: LanguageModel, gate_prompts: Sequence[Prompt]) -> list[float]:
+def true_probabilities(model: LanguageModel, gate_prompts: Sequence[Prompt]) -> list[float]:
     """Return the model's probability of True against False for each prompt."""
     return [choice[_YES] for choice in model.choose(gate_prompts, (_YES, _NO))]

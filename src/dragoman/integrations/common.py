@@ -1,4 +1,4 @@
-"""What the adapters share: opening an agent, searching its sources, and asking it outside of its own dialogues."""
+"""Shared by the adapters: open an agent, search its sources, ask it outside of its own dialogues."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def search(
 
 
 def metadata(hit: Evidence) -> dict[str, Any]:
-    """What a passage is called and where it comes from, for the metadata fields of other frameworks."""
+    """Return title and origin of a passage, for the metadata fields of other frameworks."""
     passage = hit.passage
     named = {
         "source": passage.source,

@@ -7,14 +7,17 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
+from langchain_core.language_models.base import LangSmithParams
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.retrievers import BaseRetriever
 
 from dragoman.core.trace import Reply
 from dragoman.core.values import Turn
 from dragoman.integrations import common
+from dragoman.models.thoughts import VisibleText, until_stop
 
 
 class DragomanRetriever(BaseRetriever):
@@ -38,7 +41,7 @@ class ChatDragoman(BaseChatModel):
     """An agent as a chat model: it looks things up, remembers the user, and answers the last human message.
 
     Messages before it are the dialogue. System messages are not read: the agent has a persona of its own. The reply's
-    `response_metadata` holds the plan, the evidence and the confidence.
+    `response_metadata` holds the plan, the evidence and the confidence, its `usage_metadata` the tokens of all models.
     """
 
     assistant: Any
@@ -60,7 +63,8 @@ class ChatDragoman(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         reply = common.ask(self.assistant, _turns(messages), user=self.user)
-        message = AIMessage(_cut(reply.text, stop), response_metadata=_told(reply))
+        text = until_stop(reply.text, stop or ())
+        message = AIMessage(text, response_metadata=self._told(reply), usage_metadata=_usage(reply))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -70,15 +74,30 @@ class ChatDragoman(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
+        visible = VisibleText(stop or (), inside=False)
         for piece in common.stream(self.assistant, _turns(messages), user=self.user):
-            if isinstance(piece, str):
-                chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece))
+            text = visible.feed(piece) if isinstance(piece, str) else visible.close()
+            if text:
+                chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
                 if run_manager is not None:
-                    run_manager.on_llm_new_token(piece, chunk=chunk)
+                    run_manager.on_llm_new_token(text, chunk=chunk)
                 yield chunk
-            else:
-                end = AIMessageChunk(content="", response_metadata=_told(piece), chunk_position="last")
+            if not isinstance(piece, str):
+                told, usage = self._told(piece), _usage(piece)
+                end = AIMessageChunk(content="", response_metadata=told, usage_metadata=usage, chunk_position="last")
                 yield ChatGenerationChunk(message=end)
+
+    def _told(self, reply: Reply) -> dict[str, Any]:
+        """Agent, plan, evidence and confidence of a reply."""
+        return {
+            "model_name": self.assistant.name,
+            "plan": list(reply.plan.sources),
+            "confidence": reply.confidence,
+            "evidence": [{"id": hit.id, "text": hit.passage.text, **common.metadata(hit)} for hit in reply.evidence],
+        }
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return LangSmithParams(ls_model_name=self.assistant.name) | super()._get_ls_params(stop=stop, **kwargs)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> list[Turn]:
@@ -90,15 +109,13 @@ def _speaker(message: BaseMessage) -> Any:
     return "user" if isinstance(message, HumanMessage) else "agent" if isinstance(message, AIMessage) else None
 
 
-def _cut(text: str, stop: list[str] | None) -> str:
-    ends = [place for mark in stop or () if (place := text.find(mark)) >= 0]
-    return text[: min(ends)] if ends else text
-
-
-def _told(reply: Reply) -> dict[str, Any]:
-    """Plan, evidence and confidence of a reply."""
-    return {
-        "plan": list(reply.plan.sources),
-        "confidence": reply.confidence,
-        "evidence": [{"id": hit.id, "text": hit.passage.text, **common.metadata(hit)} for hit in reply.evidence],
-    }
+def _usage(reply: Reply) -> UsageMetadata:
+    usage = reply.trace.usage
+    written = usage.completion_tokens + usage.reasoning_tokens
+    return UsageMetadata(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=written,
+        total_tokens=usage.prompt_tokens + written,
+        input_token_details=InputTokenDetails(cache_read=usage.cached_tokens),
+        output_token_details=OutputTokenDetails(reasoning=usage.reasoning_tokens),
+    )

@@ -144,7 +144,7 @@ def _row(op: PutOp, before: Passage | None) -> Passage:
 
 
 def _text(op: PutOp) -> str:
-    """What a search by words compares with: the named fields, or the whole value; empty where it is not indexed."""
+    """Return the indexed text of a value: the named fields, or all of it; empty if it is not indexed."""
     if op.index is False or op.value is None:
         return ""
     if op.index is None:

@@ -33,7 +33,7 @@ class _Display(Protocol):
 
 
 class _TrainingProgress(Protocol):
-    """What training reports: `dragoman.train.contract.Progress`."""
+    """Progress of training: `dragoman.train.contract.Progress`."""
 
     @property
     def stage(self) -> str: ...

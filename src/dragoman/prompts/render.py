@@ -34,7 +34,7 @@ def sources(declared: Sequence[Source], language: str = "en") -> str:
 
 
 def order(declared: Sequence[Source], language: str = "en") -> str:
-    """What must be asked before what, in words."""
+    """Describe in words which sources must be asked before others."""
     base = _base(language)
     rules = [
         _AFTER[base].format(name=source.name, needs=_COMMA[base].join(source.needs))

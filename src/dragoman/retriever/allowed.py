@@ -1,4 +1,4 @@
-"""Keeps a turn's searches within the sources that its control allows, around any other retriever."""
+"""Limit another retriever to the sources that the caller allows for a turn."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dragoman.core.values import Evidence, Request
 
 
 class AllowedRetriever:
-    """Another retriever, which never sees sources that a turn must not read.
+    """Wraps a retriever and hides sources that a turn must not read.
 
-    It stands innermost: planners and retrievers that search on their own search through it.
+    It is the innermost retriever: planners and other retrievers search through it.
     """
 
     def __init__(self, inner: Retriever) -> None:

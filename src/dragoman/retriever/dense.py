@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Query, Request
-from dragoman.retriever.judge import Candidate, judged
+from dragoman.retriever.judge import Candidate, to_evidence
 from dragoman.retriever.repetition_penalty import losses, penalised
 from dragoman.retriever.search import (
     Analyse,
@@ -19,12 +19,12 @@ from dragoman.retriever.search import (
     QueryKind,
     SourceSearch,
     find,
-    merged,
-    preferred,
+    merge_evidence,
     searches,
+    sort_candidates,
     terms_of,
 )
-from dragoman.retriever.trained import SearchOptions, Trained, calibrated
+from dragoman.retriever.trained import SearchOptions, Trained, calibrated_evidence
 from dragoman.retriever.vectors import query_vectors
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class VectorRetriever(ABC):
         vectors = query_vectors(self._encoder, source_searches, options.mix)
         candidates = self._candidates(source_searches, vectors)
         lost = losses(self._encoder, self._store.nearest, source_searches, options.said, pool=self._pool)
-        return merged(
+        return merge_evidence(
             requests,
             [
                 (search, self._rank(options, search, [penalised(each, less) for each in found]) if found else [])
@@ -105,7 +105,7 @@ class DenseRetriever(VectorRetriever):
 
     def _rank(self, options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]) -> list[Evidence]:
         scored = [(candidate.cosine or 0.0, candidate) for candidate in candidates]
-        top = preferred(search, scored)[: search.request.k]
+        top = sort_candidates(search, scored)[: search.request.k]
         if options.head is not None:
-            return [evidence for _, evidence in calibrated(options, search, top)]
-        return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]
+            return [evidence for _, evidence in calibrated_evidence(options, search, top)]
+        return [evidence for _, evidence in to_evidence(search, top, terms_of(self._store, search), self._analyse)]

@@ -15,7 +15,7 @@ from dragoman.core.protocols import Encoder, Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, SourceName
 from dragoman.decision.times import find_periods
-from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.judge import Candidate, by_log_odds, to_evidence
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import Analyse, SourceSearch, merge_by_relevance, searches
 from dragoman.retriever.vectors import query_vectors
@@ -81,7 +81,7 @@ class DialogueRetriever:
         candidates = [Candidate(row, float(other @ vector)) for row, other in zip(rows, encoded, strict=True)]
         frequencies = Counter(token for row in rows for token in set(self._analyse(row.text)))
         terms = Terms.of(search.own, search.carried, len(rows), frequencies)
-        return by_log_odds(judged(search, candidates, terms, self._analyse))[: search.request.k]
+        return by_log_odds(to_evidence(search, candidates, terms, self._analyse))[: search.request.k]
 
 
 def _titled(row: Passage) -> Passage:

@@ -119,7 +119,7 @@ class EvaluatingRetriever:
 
     def _offered(self, requests: Sequence[Request]) -> list[list[Evidence]]:
         store = None if self._first else self._store  # rows that the store lists have no relevance to mix
-        return offers.offered(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
+        return offers.find_candidates(requests, store=store, inner=self._inner, pool=self._pool, small=self._small)
 
     def _ahead(self, requests: Sequence[Request], trained_sources: frozenset[SourceName]) -> list[list[Evidence]]:
         """Return the candidates of trained sources that come later in each request's plan."""
@@ -154,7 +154,7 @@ class EvaluatingRetriever:
         rows = [piece.passage for piece in (*candidates, *children) if piece.source in trained_sources]
         available = {piece.id: piece.passage for piece in (*request.given, *candidates)}
         below = [row for row in offers.parents(rows, available, request, self._store) if row.source in trained_sources]
-        return _CandidateRequest(request, candidates, tuple(offers.ordered((*below, *rows))), children)
+        return _CandidateRequest(request, candidates, tuple(offers.parents_first((*below, *rows))), children)
 
 
 def _filtered(request: Request, pieces: Sequence[Evidence]) -> list[Evidence]:

@@ -11,17 +11,17 @@ from dragoman.core.protocols import Encoder, Store, passage_vectors
 from dragoman.core.registry import retrievers
 from dragoman.core.values import About, Evidence, Hit
 from dragoman.retriever.dense import VectorRetriever
-from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.judge import Candidate, by_log_odds, to_evidence
 from dragoman.retriever.search import (
     Analyse,
     Dependency,
     QueryKind,
     SourceSearch,
     find,
-    preferred,
+    sort_candidates,
     terms_of,
 )
-from dragoman.retriever.trained import SearchOptions, calibrated
+from dragoman.retriever.trained import SearchOptions, calibrated_evidence
 
 if TYPE_CHECKING:
     from dragoman.core.protocols import FloatArray
@@ -90,7 +90,7 @@ class HybridRetriever(VectorRetriever):
         for key, score in ranks.items():
             scores = {"fusion": score} | ({"bm25": bm25[key]} if key in bm25 else {})
             scored.append((score, Candidate(passages[key], cosines.get(key), scores)))
-        return preferred(search, scored)[: max(2 * search.request.k, 10)]
+        return sort_candidates(search, scored)[: max(2 * search.request.k, 10)]
 
     def _complete(
         self, source_searches: Sequence[SourceSearch], fused: list[list[Candidate]], vectors: FloatArray
@@ -110,7 +110,7 @@ class HybridRetriever(VectorRetriever):
     def _rank(self, options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]) -> list[Evidence]:
         if options.head is not None:
             nearest = sorted(candidates, key=lambda candidate: -(candidate.cosine or 0.0))
-            evidence = calibrated(options, search, nearest if self._order == "relevance" else candidates)
+            evidence = calibrated_evidence(options, search, nearest if self._order == "relevance" else candidates)
         else:
-            evidence = judged(search, candidates, terms_of(self._store, search), self._analyse)
+            evidence = to_evidence(search, candidates, terms_of(self._store, search), self._analyse)
         return by_log_odds(evidence) if self._order == "relevance" else [each for _, each in evidence]

@@ -39,7 +39,7 @@ _UNTRAINED = Logistic(20.0, -8.0)
 """Calibration of cosines without a trained part: one half at 0.4."""
 
 
-def asked(persona: str, question: str, asking: Asking = "both") -> str:
+def pair_query(persona: str, question: str, asking: Asking = "both") -> str:
     """Return the query of a pair; the bare question if there is no persona."""
     return persona if persona and asking == "persona" else f"{persona} {question}".strip()
 
@@ -67,7 +67,7 @@ class JointTurn:
         return [i for i in places if pairing == "all" or passage.parent in (None, self.personas[i].id)] or [BARE]
 
     def text(self, place: int) -> str:
-        return asked(self.personas[place].text if place != BARE else "", self.question, self.asking)
+        return pair_query(self.personas[place].text if place != BARE else "", self.question, self.asking)
 
     def best(self, pairing: Pairing) -> list[tuple[float, Passage]]:
         """Return the knowledge by its best pair, best first (Eq. 3)."""
@@ -87,7 +87,7 @@ class Scoring(Protocol):
     def score(self, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> Sequence[float]: ...
 
 
-def completed(scoring: Scoring, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> list[float]:
+def complete_scores(scoring: Scoring, pairs: Sequence[tuple[JointTurn, int, Passage]]) -> list[float]:
     """Return the scores of pairs; missing ones are computed and stored in their turns."""
     missing = [(turn, place, row) for turn, place, row in pairs if (place, row.id) not in turn.scores]
     for (turn, place, row), score in zip(missing, scoring.score(missing), strict=True):
@@ -218,7 +218,7 @@ class JointRetriever:
             for passage in turn.knowledge
             for place in turn.partners(passage, self._pairing)
         ]
-        completed(pairs_by, pairs)  # S_ij, Eq. 1 and 2
+        complete_scores(pairs_by, pairs)  # S_ij, Eq. 1 and 2
         personas = self._personas(turns, personas_by, known=personas_by is pairs_by)
         return [[*personas.get(i, ()), *self._knowledge_of(turn, pairs_by.calibration)] for i, turn in enumerate(turns)]
 
@@ -261,7 +261,7 @@ class JointRetriever:
             for i, passage in chosen.items()
             for place in (*range(len(turns[i].personas)), *bare)
         ]
-        scores = iter(completed(scoring, pairs) if known else scoring.score(pairs))
+        scores = iter(complete_scores(scoring, pairs) if known else scoring.score(pairs))
         evidence: dict[int, list[Evidence]] = {}
         for i, turn in asking.items():
             if i in chosen:

@@ -1,4 +1,4 @@
-"""From candidates to evidence: features, calibrated relevance, order."""
+"""Turn candidates into evidence: features, calibrated relevance, order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Candidate:
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
-def judged(
+def to_evidence(
     search: SourceSearch, candidates: Sequence[Candidate], terms: Terms, analyse: Analyse
 ) -> list[tuple[float, Evidence]]:
     """Return each candidate as evidence with the log-odds that rank it, in the given order.

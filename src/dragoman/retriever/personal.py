@@ -44,7 +44,7 @@ Key: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """The facts and passages of one turn, and the options that they give together."""
+    """Facts and passages of one turn, and the scored options of both together."""
 
     facts: tuple[Evidence, ...]
     passages: tuple[Evidence, ...]
@@ -57,7 +57,7 @@ NO_JOINT = Joint((), (), ())
 
 
 class PersonalRetriever:
-    """Another retriever, whose sources about the user are ranked together with the documents."""
+    """Wraps a retriever; ranks facts about the user together with the documents."""
 
     def __init__(
         self, inner: Retriever, *, ranker: JointRanker, sources: Sequence[Source], judge: SentenceJudge | None = None
@@ -151,7 +151,7 @@ class PersonalRetriever:
         return self._judge.bearing(context, distinct(options), newest)
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
-        """The facts by how much they bear on the best options; for a question about the user, as they resemble it."""
+        """Rank facts by their effect on the best options; for a question about the user, by similarity."""
         last = request.context.last
         about_user = form(last).about == "user"
         # "Am I liable for it?" asks the documents, though its form is that of "Am I married?".
@@ -172,7 +172,7 @@ class PersonalRetriever:
         return Found(ranked[: request.k], getattr(plain, "warnings", ()))
 
     def _documents(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
-        """What the question alone finds, with the passages of the best joint options put first."""
+        """Return the results of the question alone, after the passages of the best joint options."""
         found = {piece.id: piece for piece in plain}
         names = {source.name for source in request.sources}
         by_id = {piece.id: piece for piece in joint.passages if piece.source in names}
@@ -189,7 +189,7 @@ class PersonalRetriever:
 
 
 def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:
-    """The context, with what a name of its last turn stands for: "Pip" is a dog, of which the documents may speak."""
+    """Add the roles of names to the last turn: "Pip" is a dog, and documents may mention dogs."""
     if not facts or language(context.last) == "zh":
         return context
     names = people([fact.text for fact in facts]).names

@@ -66,7 +66,7 @@ class PromptedRetriever:
         )
 
 
-def expected(probabilities: Mapping[str, float]) -> float:
+def expected_score(probabilities: Mapping[str, float]) -> float:
     """Return the expected score, clipped to [0, 1] against rounding."""
     total = sum(probabilities.get(score, 0.0) for score in SCORES)
     value = sum(float(score) * probabilities.get(score, 0.0) for score in SCORES)
@@ -75,7 +75,7 @@ def expected(probabilities: Mapping[str, float]) -> float:
 
 def _scored(evidence: Evidence, probabilities: Mapping[str, float]) -> Evidence:
     scores = {**evidence.scores, "first": evidence.relevance}
-    return replace(evidence, relevance=expected(probabilities), scores=scores)
+    return replace(evidence, relevance=expected_score(probabilities), scores=scores)
 
 
 def best(evidence: list[Evidence], k: int) -> list[Evidence]:

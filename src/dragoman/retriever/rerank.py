@@ -13,7 +13,7 @@ from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Request
 from dragoman.models.calibration import log_odds, mixed
 from dragoman.models.onnx.scorer import Scorer
-from dragoman.retriever.search import PREFERENCE, Dependency, QueryKind, SourceSearch, merged, searches
+from dragoman.retriever.search import PREFERENCE, Dependency, QueryKind, SourceSearch, merge_evidence, searches
 from dragoman.retriever.trained import CROSS, HEAD, SearchOptions, Trained
 
 
@@ -74,7 +74,7 @@ class RerankRetriever:
             (search, _ranked(options, search, self._first, [(next(scores), piece) for piece in pieces]))
             for search, pieces in zip(source_searches, offered, strict=True)
         ]
-        return merged(requests, ranked)
+        return merge_evidence(requests, ranked)
 
     def _loaded(self, options: SearchOptions) -> Scorer:
         with self._lock:

@@ -142,7 +142,7 @@ def find(
     return answers[: len(queries)]
 
 
-def preferred(search: SourceSearch, scored: Sequence[tuple[float, C]]) -> list[C]:
+def sort_candidates(search: SourceSearch, scored: Sequence[tuple[float, C]]) -> list[C]:
     """Sort candidates by score, best first; dependency "prefer" raises children of the given evidence."""
     lift = 1.0 + LIFT
     keyed = [
@@ -158,7 +158,7 @@ def terms_of(store: Store, search: SourceSearch) -> Terms:
     return Terms.of(search.own, search.carried, rows, frequencies)
 
 
-def merged(
+def merge_evidence(
     requests: Sequence[Request], ranked_searches: Sequence[tuple[SourceSearch, Sequence[Evidence]]]
 ) -> list[list[Evidence]]:
     """Return the evidence of each request: at most k per source, joint sources merged by relevance."""

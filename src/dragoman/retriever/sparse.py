@@ -8,7 +8,7 @@ from typing import Literal
 from dragoman.core.protocols import Store
 from dragoman.core.registry import retrievers
 from dragoman.core.values import Evidence, Hit, Request
-from dragoman.retriever.judge import Candidate, judged
+from dragoman.retriever.judge import Candidate, to_evidence
 from dragoman.retriever.ranking import TfIdf
 from dragoman.retriever.search import (
     Analyse,
@@ -16,9 +16,9 @@ from dragoman.retriever.search import (
     QueryKind,
     SourceSearch,
     find,
-    merged,
-    preferred,
+    merge_evidence,
     searches,
+    sort_candidates,
     terms_of,
 )
 
@@ -48,7 +48,7 @@ class SparseRetriever:
         source_searches = searches(requests, analyse=self._analyse, dependency=self._dependency, query=self._query)
         queries = [search.ask(max(self._pool, search.request.k)) for search in source_searches]
         answers = find(self._store.lexical, source_searches, queries)
-        return merged(
+        return merge_evidence(
             requests,
             [(search, self._rank(search, hits)) for search, hits in zip(source_searches, answers, strict=True)],
         )
@@ -62,8 +62,8 @@ class SparseRetriever:
             scored = [
                 (value, Candidate(hit.passage, None, {"tfidf": value})) for hit, value in zip(hits, values, strict=True)
             ]
-        top = preferred(search, scored)[: search.request.k]
-        return [evidence for _, evidence in judged(search, top, terms_of(self._store, search), self._analyse)]
+        top = sort_candidates(search, scored)[: search.request.k]
+        return [evidence for _, evidence in to_evidence(search, top, terms_of(self._store, search), self._analyse)]
 
     def _tfidf(self, search: SourceSearch, hits: Sequence[Hit]) -> list[float]:
         rows = [self._analyse(hit.passage.indexed) for hit in hits]

@@ -1,4 +1,4 @@
-"""What the user said earlier in this dialogue, as facts for its questions, where memory did not take it up.
+"""Facts from earlier turns of this dialogue that memory did not keep.
 
 Memory keeps what will still matter next year, and rather too little than too much. A question of the same dialogue may
 rest on any sentence before it: "Son Sam, 9." - "May he use the big slide?".
@@ -97,7 +97,7 @@ def _is_outdated(clause: str, newer: Mapping[str, tuple[str, ...]]) -> bool:
 
 
 def _shape(clause: str) -> str:
-    """What a clause says beside its numbers, and without adverbs."""
+    """Return a clause without its numbers and adverbs."""
     return _ADVERB.sub("", re.sub(r"\d++(?:\.\d++)?", "#", normalise(clause)))
 
 

@@ -20,7 +20,7 @@ from dragoman.core.errors import EndpointError
 from dragoman.core.protocols import Encoder, Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Evidence, Passage, Request, Scope, SourceName
-from dragoman.retriever.judge import Candidate, by_log_odds, judged
+from dragoman.retriever.judge import Candidate, by_log_odds, to_evidence
 from dragoman.retriever.relevance import Terms
 from dragoman.retriever.search import Analyse, SourceSearch, merge_by_relevance, searches
 from dragoman.retriever.vectors import query_vectors
@@ -137,7 +137,7 @@ class ToolRetriever:
         evidence: dict[int, dict[SourceName, list[Evidence]]] = {}
         for search, vector, rows in zip(tool_searches, queries, passages, strict=True):
             candidates = [Candidate(row, float(encoded[place[row.indexed]] @ vector)) for row in rows]
-            ranked = by_log_odds(judged(search, candidates, self._terms(search, rows), self._analyse))
+            ranked = by_log_odds(to_evidence(search, candidates, self._terms(search, rows), self._analyse))
             evidence.setdefault(search.nth, {})[search.source.name] = ranked
         return evidence
 

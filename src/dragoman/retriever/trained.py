@@ -83,10 +83,10 @@ class Trained:
         return SearchOptions(query, dependency, mix, _said(part), part.head(HEAD), part)
 
 
-def calibrated(
+def calibrated_evidence(
     options: SearchOptions, search: SourceSearch, candidates: Sequence[Candidate]
 ) -> list[tuple[float, Evidence]]:
-    """Return each candidate as evidence with the log-odds that rank it, in the given order; see `judged`."""
+    """Return each candidate as evidence with the log-odds that rank it, in the given order; see `to_evidence`."""
     scored = []
     for candidate in candidates:
         assert candidate.cosine is not None

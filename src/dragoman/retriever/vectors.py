@@ -21,7 +21,7 @@ MIX = ("last", "history", "given")
 EQUAL: Mapping[str, float] = MappingProxyType({})
 
 
-def spoken(search: SourceSearch) -> dict[str, str]:
+def query_texts(search: SourceSearch) -> dict[str, str]:
     """Return the texts whose vectors are combined for a search, by component."""
     if search.asked != "mix":
         return {"turn": search.query.turn, "text": search.query.text}
@@ -35,7 +35,7 @@ def query_vectors(
     """Return one unit vector per search, with one call of the encoder; the default weight of a component is 1."""
     import numpy as np
 
-    search_texts = [spoken(search) for search in source_searches]
+    search_texts = [query_texts(search) for search in source_searches]
     texts = list(dict.fromkeys(text for parts in search_texts for text in parts.values()))
     encoded = encoder.encode(texts)
     place = {text: i for i, text in enumerate(texts)}

@@ -1,4 +1,4 @@
-"""What every store is held to: subclass `StoreConformance` in a test and give it a fixture `store`."""
+"""Conformance suite of stores: subclass `StoreConformance` in a test and give it a fixture `store`."""
 
 from __future__ import annotations
 

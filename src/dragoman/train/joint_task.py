@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.datasets.pair_rows import ENTAILMENTS, VERDICTS, PairRow
-from dragoman.models.joint import ANSWERS, BEARS, ENTAILS, NEEDS, VERDICT, joined
+from dragoman.models.joint import ANSWERS, BEARS, ENTAILS, NEEDS, VERDICT, pair_text
 from dragoman.models.torch.trunk import Text, Tokens, Trunk, at_once
 from dragoman.train.joint_measures import measured
 from dragoman.train.spec import Recipe
@@ -25,7 +25,7 @@ UNSUPPORTED = len(ENTAILMENTS)
 
 def texts_of(row: PairRow) -> Text:
     """Return the two input texts of a row."""
-    return joined(row.question, row.fact), row.text
+    return pair_text(row.question, row.fact), row.text
 
 
 def targets_of(rows: Sequence[PairRow]) -> dict[str, Tensor]:

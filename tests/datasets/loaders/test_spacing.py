@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError
 from dragoman.datasets.loaders.kbp import Kbp
-from dragoman.datasets.loaders.spacing import joined, spaced
+from dragoman.datasets.loaders.spacing import spaced, without_spaces
 
 TEXTS = st.text(st.sampled_from(list("我你A9z ,.，。!(\u3000\xa0\t")), max_size=30)
 
@@ -31,28 +31,28 @@ TEXTS = st.text(st.sampled_from(list("我你A9z ,.，。!(\u3000\xa0\t")), max_s
     ],
 )
 def test_examples(released, read):
-    assert joined(released) == read
+    assert without_spaces(released) == read
 
 
 @given(TEXTS)
 def test_nothing_but_space_is_lost(text):
-    assert "".join(joined(text).split()) == "".join(text.split())
+    assert "".join(without_spaces(text).split()) == "".join(text.split())
 
 
 @given(TEXTS)
 def test_joining_twice_changes_nothing_more(text):
-    assert joined(joined(text)) == joined(text)
+    assert without_spaces(without_spaces(text)) == without_spaces(text)
 
 
 @given(TEXTS)
 def test_no_space_is_left_beside_a_chinese_character(text):
-    found = joined(text)
+    found = without_spaces(text)
     assert not any(f"{space}{mark}" in found or f"{mark}{space}" in found for mark in "我你，。" for space in " \t\xa0")
 
 
 @given(st.lists(st.text("ABCxyz019", min_size=1), max_size=6))
 def test_an_english_sentence_stays(words):
-    assert joined(" ".join(words)) == " ".join(words)
+    assert without_spaces(" ".join(words)) == " ".join(words)
 
 
 @given(TEXTS)

@@ -14,7 +14,7 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Reply, Trace
 from dragoman.core.values import NULL_PLAN, Context, Verdict
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.metrics.bertscore import BertScore, TokenEncoder, bertscore, matched
+from dragoman.evaluate.metrics.bertscore import BertScore, TokenEncoder, bertscore, greedy_match
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.models.scripted import ScriptedEncoder
 
@@ -73,7 +73,7 @@ def test_matching_equals_a_plain_loop(reply, reference, data):
 
     precision = sum(w * best(row, reference) for w, row in zip(ours, reply, strict=True)) / sum(ours)
     recall = sum(w * best(row, reply) for w, row in zip(theirs, reference, strict=True)) / sum(theirs)
-    found = matched(reply, reference, ours, theirs)
+    found = greedy_match(reply, reference, ours, theirs)
     assert found[:2] == (pytest.approx(precision, abs=1e-5), pytest.approx(recall, abs=1e-5))
     if precision > 1e-3 and recall > 1e-3:
         assert found[2] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-4)
@@ -81,11 +81,11 @@ def test_matching_equals_a_plain_loop(reply, reference, data):
 
 @given(vectors, vectors)
 def test_values_are_bounded_and_turn_round_with_the_texts(one, two):
-    precision, recall, f1 = matched(one, two)
+    precision, recall, f1 = greedy_match(one, two)
     assert -1 <= precision <= 1
     assert -1 <= recall <= 1
     assert 0 <= f1 <= 1
-    assert matched(two, one) == (pytest.approx(recall), pytest.approx(precision), pytest.approx(f1))
+    assert greedy_match(two, one) == (pytest.approx(recall), pytest.approx(precision), pytest.approx(f1))
 
 
 def test_a_text_is_its_own_best_match():

@@ -13,7 +13,7 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.trace import Reply, Trace
 from dragoman.core.values import Context, Passage, Plan, Source, Verdict
 from dragoman.evaluate.contract import Judged
-from dragoman.evaluate.metrics.consistency import Consistency, case, consistency, joined
+from dragoman.evaluate.metrics.consistency import Consistency, case, consistency, join_evidence
 
 PERSONA = Passage("p1", "persona", "I live by the sea.")
 SECOND = Passage("p2", "persona", "I have a dog.")
@@ -71,7 +71,7 @@ def test_evidence_of_one_source_is_joined_and_that_of_others_left_out():
     critic = Rule()
     Consistency(source="persona", critic=critic).score([judged("1", ("p2", "d1", "p1"), ("persona", "documents"))])
     assert critic.asked == [[("I have a dog. I live by the sea.", "1")]]
-    chinese = joined([Passage("a", "persona", "我是天蝎座"), Passage("b", "persona", "我喜欢猫")])
+    chinese = join_evidence([Passage("a", "persona", "我是天蝎座"), Passage("b", "persona", "我喜欢猫")])
     assert chinese.text == "我是天蝎座，我喜欢猫"
     assert chinese.source == "persona"
 

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.claims import numbers
-from dragoman.train.critic.contradictions import EDITS, NamePools, Pair, contradicted, echoed, named, shared
+from dragoman.train.critic.contradictions import (
+    EDITS,
+    NamePools,
+    Pair,
+    contradicted,
+    echoed,
+    shared_names,
+    word_overlap,
+)
 
 FERRY = Pair("Ferry\nA ticket costs 34 francs.", "A ticket costs 34 francs, I believe.", "Ferry")
 HOTEL = Pair(
@@ -51,9 +59,9 @@ def test_the_value_of_a_fact_is_exchanged_for_another_value_of_the_same_kind():
 
 
 def test_names_that_stand_on_both_sides_are_found_with_their_kinds():
-    assert ("title", "ASHLEY HOTEL") in named(HOTEL)
-    assert ("value of 制作公司", "腾讯公司") in named(SHOW)
-    assert ("subject of 制作公司", "十三邀") in named(SHOW)
+    assert ("title", "ASHLEY HOTEL") in shared_names(HOTEL)
+    assert ("value of 制作公司", "腾讯公司") in shared_names(SHOW)
+    assert ("subject of 制作公司", "十三邀") in shared_names(SHOW)
 
 
 def test_words_of_many_titles_name_nothing():
@@ -104,7 +112,7 @@ def test_a_pair_without_anything_in_common_has_no_echo():
     ("sentence", "share"), [("The rooms are clean", 1.0), ("The rooms are cold", 0.5), ("the", 0.0)]
 )
 def test_the_share_of_a_sentence_is_counted_over_its_words(sentence, share):
-    assert shared(sentence, "Clean rooms, and a view.") == share
+    assert word_overlap(sentence, "Clean rooms, and a view.") == share
 
 
 @given(st.sampled_from(PAIRS), st.sampled_from(EDITS), st.integers(0, 50))

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Scope
-from dragoman.evaluate.metrics.consistency import joined as joined_by_the_metric
+from dragoman.evaluate.metrics.consistency import join_evidence as joined_by_the_metric
 from dragoman.train.contract import Corpus
 from dragoman.train.critic.groundings import HARD, NEGATIVES, agrees, every_kind, groundings, labelled, supports
 

@@ -9,7 +9,7 @@ from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Draft, Passage, Source
 from dragoman.gate.inputs import Inputs
 from dragoman.train.contract import Corpus
-from dragoman.train.gates.inputs import DRAFTS, draft_key, gathered, kept_drafts
+from dragoman.train.gates.inputs import DRAFTS, draft_key, gate_examples, kept_drafts
 
 SHARED = [Passage(str(i), "A", text) for i, text in enumerate(("Tea is free.", "The boat leaves at nine.", "No dogs."))]
 
@@ -48,30 +48,30 @@ def drafts(writer, folder, examples, **options):
 
 def test_the_reply_is_the_gold_one_and_must_be_there():
     inputs = Inputs(("contx", "resp"))
-    assert gathered(corpus(example("When?", reply="At nine.")), inputs)[0].reply == "At nine."
+    assert gate_examples(corpus(example("When?", reply="At nine.")), inputs)[0].reply == "At nine."
     with pytest.raises(TrainingError, match="has no reply"):
-        gathered(corpus(example("When?")), inputs)
+        gate_examples(corpus(example("When?")), inputs)
 
 
 def test_knowledge_is_what_a_plain_search_finds_best_first():
     inputs = Inputs(("contx", "know"), k=2)
-    [one] = gathered(corpus(example("When does the boat leave?"), passages=SHARED), inputs)
+    [one] = gate_examples(corpus(example("When does the boat leave?"), passages=SHARED), inputs)
     assert one.evidence == ("The boat leaves at nine.",)
 
 
 def test_a_turn_without_anything_to_look_up_has_no_knowledge():
     own = [Passage("x", "A", "My boat is red.")]
     asked = corpus(example("What boat?", candidates=own), example("Hello there"))
-    assert [one.evidence for one in gathered(asked, Inputs(("contx", "know")))] == [("My boat is red.",), ()]
+    assert [one.evidence for one in gate_examples(asked, Inputs(("contx", "know")))] == [("My boat is red.",), ()]
 
 
 def test_knowledge_that_is_nowhere_is_an_error():
     with pytest.raises(TrainingError, match="nothing to read"):
-        gathered(corpus(example("When?")), Inputs(("contx", "know")))
+        gate_examples(corpus(example("When?")), Inputs(("contx", "know")))
 
 
 def test_sources_are_those_of_the_turn():
-    assert gathered(corpus(example("When?")), Inputs(("contx", "source")))[0].sources == (Source("A", "things"),)
+    assert gate_examples(corpus(example("When?")), Inputs(("contx", "source")))[0].sources == (Source("A", "things"),)
 
 
 def test_drafts_are_made_once_for_each_dialogue(tmp_path):
@@ -81,7 +81,7 @@ def test_drafts_are_made_once_for_each_dialogue(tmp_path):
     assert writer.calls == 2
     assert drafts(writer, tmp_path, asked) == first
     assert writer.calls == 2
-    [one, *_] = gathered(corpus(*asked), Inputs(("contx", "syn-resp")), first)
+    [one, *_] = gate_examples(corpus(*asked), Inputs(("contx", "syn-resp")), first)
     assert one.synthetic == first[draft_key(Context.of("one"))] == "draft 1"
 
 

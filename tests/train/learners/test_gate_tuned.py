@@ -154,7 +154,7 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     from dragoman.gate.inputs import Inputs
     from dragoman.gate.tuned import tuned_prompts
     from dragoman.models.adapter_chooser import Chooser
-    from dragoman.train.gates.inputs import gathered
+    from dragoman.train.gates.inputs import gate_examples
 
     recipe = Recipe.model_validate(
         {"kind": "gate.tuned", "train": {"epochs": 2, "batch": 8, "rate": 5e-4, "warmup": 0.0, "metric": "auc"}}
@@ -164,7 +164,7 @@ def test_smollm2_is_tuned_in_a_few_steps_and_runs_without_torch_in_llama_cpp(tmp
     assert "adapter.gguf" in made.files
     part = open_part(tmp_path)
     inputs = Inputs.from_json(part.options["inputs"])
-    asked = tuned_prompts(inputs, gathered(Corpus((), turns(12, "dev")), inputs))
+    asked = tuned_prompts(inputs, gate_examples(Corpus((), turns(12, "dev")), inputs))
     light, heavy = Chooser(part), Chooser(part, runtime="torch")
     try:
         pairs = list(zip(light.scores(asked), heavy.scores(asked), strict=True))

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.train.ranking.losses import contrastive, first_right, judging, ranked
+from dragoman.train.ranking.losses import contrastive, first_right, hit_and_mrr, pair_loss
 
 YES, NO = True, False
 
@@ -53,7 +53,7 @@ def test_judging_is_the_cross_entropy_of_the_pairs_that_count():
     scores, right = torch.tensor([[2.0, 0.0, 9.0]]), torch.tensor([[YES, NO, NO]])
     counted = torch.tensor([[YES, YES, NO]])
     expected = (math.log(1 + math.exp(-2)) + math.log(2)) / 2
-    assert float(judging(scores, right, counted)) == pytest.approx(expected, rel=1e-5)
+    assert float(pair_loss(scores, right, counted)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_among_equal_scores_the_wrong_come_first():
@@ -62,7 +62,7 @@ def test_among_equal_scores_the_wrong_come_first():
 
 def test_nothing_right_has_no_rank_and_is_a_miss():
     assert first_right([0.5], [NO]) is None
-    assert ranked([1, 2, None, 1]) == {"hit@1": 0.5, "mrr": pytest.approx((1 + 0.5 + 1) / 4)}
+    assert hit_and_mrr([1, 2, None, 1]) == {"hit@1": 0.5, "mrr": pytest.approx((1 + 0.5 + 1) / 4)}
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=8), st.floats(0.01, 3.0))

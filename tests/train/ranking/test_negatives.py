@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.train.ranking.negatives import Mined, by_vectors, by_words, drawn, narrowed
+from dragoman.train.ranking.negatives import Mined, by_vectors, by_words, draw_negatives, limit_candidates
 from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 
@@ -79,22 +79,22 @@ def test_vectors_agree_with_a_plain_search():
 )
 def test_a_draw_never_holds_what_is_right_nor_anything_twice(gold, hard, own, mined, seed):
     asked = question("q", "x", gold, range(41))
-    mine, others = drawn(asked, hard, own=own, mined=mined, dice=random.Random(seed))
+    mine, others = draw_negatives(asked, hard, own=own, mined=mined, dice=random.Random(seed))
     assert len(mine) == min(own, 41 - len(gold))
     assert len(others) <= mined
     assert not gold & {*mine, *others}
     assert len({*mine, *others}) == len(mine) + len(others)
-    again = drawn(asked, hard, own=own, mined=mined, dice=random.Random(seed))
+    again = draw_negatives(asked, hard, own=own, mined=mined, dice=random.Random(seed))
     assert again == (mine, others)
 
 
 def test_own_candidates_that_look_right_are_drawn_first():
-    mine, _ = drawn(question("q", "x", {0}, range(40)), [7, 9, 11], own=4, mined=0, dice=random.Random(1))
+    mine, _ = draw_negatives(question("q", "x", {0}, range(40)), [7, 9, 11], own=4, mined=0, dice=random.Random(1))
     assert mine[:2] == (7, 9)
 
 
 def test_few_candidates_are_all_taken():
-    mine, _ = drawn(question("q", "x", {0}, range(4)), [], own=10, mined=0, dice=random.Random(1))
+    mine, _ = draw_negatives(question("q", "x", {0}, range(4)), [], own=10, mined=0, dice=random.Random(1))
     assert mine == (1, 2, 3)
 
 
@@ -125,9 +125,9 @@ def test_a_damaged_file_is_mined_again(tmp_path):
 
 def test_large_sources_are_narrowed_to_what_words_find_and_what_is_right():
     wide = RankingPairs((question("a", "ferry", {4}, range(6)),), TEXTS)
-    [asked] = narrowed(wide, words, 2).questions
+    [asked] = limit_candidates(wide, words, 2).questions
     assert asked.candidates == (0, 1, 4), "two that share the word, and the right one, which does not"
-    assert narrowed(wide, words, 6) is wide
+    assert limit_candidates(wide, words, 6) is wide
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

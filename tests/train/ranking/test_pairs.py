@@ -8,7 +8,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Scope, Source
 from dragoman.train.contract import Corpus
-from dragoman.train.ranking.pairs import joined, pairs
+from dragoman.train.ranking.pairs import join_pairs, pairs
 
 PERSONA = Source("PERSONA", about="bot", private=True)
 DOCUMENTS = Source("DOCUMENTS", needs=("PERSONA",), private=True)
@@ -100,7 +100,7 @@ def test_nothing_labelled_is_an_error():
 
 def test_the_joining_of_pairs_keeps_every_text_once():
     first, second = made(example("tea", "tea-2")), made(example("sea"))
-    both = joined(first, second)
+    both = join_pairs(first, second)
     assert len(both.questions) == 3
     assert sorted(both.texts) == sorted({*first.texts, *second.texts})
     assert texts(both, both.questions[2].gold) == {"I live by the sea."}

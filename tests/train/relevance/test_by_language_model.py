@@ -15,7 +15,7 @@ from dragoman.core.values import Passage, Prompt
 from dragoman.models.scripted import ScriptedModel, text_of
 from dragoman.train.relevance.answer_cache import AnswerCache
 from dragoman.train.relevance.by_language_model import ChosenLabels, ListedLabels, identity, parse
-from dragoman.train.relevance.candidate_pools import CandidatePool, asked
+from dragoman.train.relevance.candidate_pools import CandidatePool, turn_to_label
 from dragoman.train.relevance.methods import TENTHS, Unanswered
 
 ONE = {"kind": "scripted"}
@@ -28,7 +28,7 @@ def toys(load_beside):
 
 @pytest.fixture
 def pools(toys):
-    return asked(toys.turn(), "plan").pools
+    return turn_to_label(toys.turn(), "plan").pools
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_the_default_model_judges(answers, toys):
 
     model = LlamaCppModel()
     try:
-        pool = asked(toys.turn(), "plan").pools[0]
+        pool = turn_to_label(toys.turn(), "plan").pools[0]
         (found,) = ChosenLabels(answers(model), model=ONE, language="en").judge([pool])
         assert len(found) == 2
         assert all(0 <= relevance <= 1 for relevance in found)

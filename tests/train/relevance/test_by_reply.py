@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.train.relevance import by_reply
 from dragoman.train.relevance.by_reply import ReplyLabels
-from dragoman.train.relevance.candidate_pools import asked
+from dragoman.train.relevance.candidate_pools import turn_to_label
 from dragoman.train.relevance.methods import Unanswered
 
 VECTORS = {
@@ -40,7 +40,7 @@ def answered(toys, reply):
 
 
 def test_a_label_is_the_cosine_of_candidate_and_reply(toys):
-    pools = asked(answered(toys, "I could drink tea all day."), "all").pools
+    pools = turn_to_label(answered(toys, "I could drink tea all day."), "all").pools
     persona, documents = ReplyLabels().judge(pools)
     assert persona == pytest.approx([0.6, 0.0])  # -0.8: what says something else is not relevant
     assert documents == pytest.approx([1.0, 0.8, 0.0])
@@ -48,10 +48,10 @@ def test_a_label_is_the_cosine_of_candidate_and_reply(toys):
 
 @pytest.mark.parametrize("reply", [None, "", " "])
 def test_a_turn_without_a_reply_cannot_be_judged(toys, reply):
-    found = ReplyLabels().judge(asked(answered(toys, reply), "all").pools)
+    found = ReplyLabels().judge(turn_to_label(answered(toys, reply), "all").pools)
     assert found == [Unanswered("the turn has no reply")] * 2
 
 
 def test_labels_are_of_the_turn_with_its_reply(toys):
-    turns = [asked(answered(toys, reply), "all") for reply in ("I could drink tea all day.", "No.")]
+    turns = [turn_to_label(answered(toys, reply), "all") for reply in ("I could drink tea all day.", "No.")]
     assert turns[0].sha256 != turns[1].sha256

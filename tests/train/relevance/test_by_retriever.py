@@ -15,7 +15,7 @@ from dragoman.stores.in_memory import InMemoryStore
 from dragoman.text.analyse import analyse
 from dragoman.train.relevance import by_retriever
 from dragoman.train.relevance.by_retriever import BiLabels, CrossLabels
-from dragoman.train.relevance.candidate_pools import asked
+from dragoman.train.relevance.candidate_pools import turn_to_label
 
 HEAD = Head(("relevant",), {"relevant": Logistic(3.0, -1.0), "DOCUMENTS": Logistic(5.0, -2.0)})
 FILES = ({"name": "t.jsonl", "sha256": "aa", "rows": 3}, {"name": "knowledge.json", "sha256": "bb", "rows": 0})
@@ -47,7 +47,7 @@ def toys(load_beside):
 
 @pytest.fixture
 def pools(toys):
-    return asked(toys.turn(), "plan").pools
+    return turn_to_label(toys.turn(), "plan").pools
 
 
 @pytest.fixture

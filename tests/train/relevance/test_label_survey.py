@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from dragoman.train.relevance.candidate_pools import asked
+from dragoman.train.relevance.candidate_pools import turn_to_label
 from dragoman.train.relevance.label_file import LabelRow
 from dragoman.train.relevance.label_survey import LabelSpread, survey
 
@@ -18,7 +18,7 @@ def toys(load_beside):
 
 
 def test_counts_by_hand(toys):
-    turns = [asked(toys.turn(0), "plan"), asked(toys.turn(1, evidence=("sea",)), "plan")]
+    turns = [turn_to_label(toys.turn(0), "plan"), turn_to_label(toys.turn(1, evidence=("sea",)), "plan")]
     scores = {"tea": 0.5, "sea": 0.5, "tea-1": 0.0, "tea-2": 0.9, "sea-1": 0.9}
     rows = [LabelRow(id=turn.example.id, sha256=turn.sha256, scores=scores) for turn in turns]
     found = survey(turns, rows)
@@ -33,7 +33,7 @@ def test_counts_by_hand(toys):
 
 
 def test_what_failed_or_has_no_truth_is_not_counted_as_wrong(toys):
-    turn = asked(toys.turn(evidence=None), "plan")
+    turn = turn_to_label(toys.turn(evidence=None), "plan")
     row = LabelRow(id="d0#1", sha256=turn.sha256, scores={"tea": 1.0, "sea": 0.0}, failed={"DOCUMENTS": "no"})
     found = survey([turn], [row])
     assert found.sources["DOCUMENTS"].total == 0

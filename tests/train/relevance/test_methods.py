@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError, ModelError
-from dragoman.train.relevance.candidate_pools import asked
+from dragoman.train.relevance.candidate_pools import turn_to_label
 from dragoman.train.relevance.methods import TENTHS, HardLabels, LexicalLabels, shares, tenth
 
 
@@ -48,13 +48,13 @@ def test_what_is_no_relevance_is_refused(wrong):
 
 
 def test_hard_labels_are_the_evidence(toys):
-    persona, documents = HardLabels().judge(asked(toys.turn(), "plan").pools)
+    persona, documents = HardLabels().judge(turn_to_label(toys.turn(), "plan").pools)
     assert (persona, documents) == ([1.0, 0.0], [0.0, 1.0, 0.0])
 
 
 def test_hard_labels_need_evidence(toys):
     with pytest.raises(InputError, match=r"d0#1.*does not say"):
-        HardLabels().judge(asked(toys.turn(evidence=None), "plan").pools)
+        HardLabels().judge(turn_to_label(toys.turn(evidence=None), "plan").pools)
 
 
 def test_tfidf_by_hand(toys):
@@ -63,7 +63,7 @@ def test_tfidf_by_hand(toys):
     idf of a token in n of 3 rows: 1 + ln(4 / (1 + n)), of one in none: 1 + ln 4.
     """
     turn = toys.turn(text="grow tea")
-    (documents,) = LexicalLabels("tfidf", language="en", query="last").judge([asked(turn, "plan").pools[1]])
+    (documents,) = LexicalLabels("tfidf", language="en", query="last").judge([turn_to_label(turn, "plan").pools[1]])
     once, twice, all_, never = (1 + math.log(4 / (1 + n)) for n in (1, 2, 3, 0))
     # "tea is a drink ." : tea and is are in two rows, a and drink in one, the dot in all three
     first = twice * twice / (math.hypot(twice, twice, once, once, all_) * math.hypot(never, twice))
@@ -87,7 +87,7 @@ def test_shares_are_relevances_and_keep_the_order(scores):
 
 def test_bm25_finds_what_shares_rare_words(toys):
     turn = toys.turn(text="Which hills does it grow on?")
-    _, documents = LexicalLabels("bm25", language="en").judge(asked(turn, "plan").pools)
+    _, documents = LexicalLabels("bm25", language="en").judge(turn_to_label(turn, "plan").pools)
     assert documents == [0.0, 1.0, 0.0]
 
 
@@ -98,22 +98,25 @@ def test_chinese_is_cut_into_words():
 
 class TestPools:
     def test_the_sources_of_the_plan_or_all(self, toys):
-        assert [pool.source.name for pool in asked(toys.turn(plan=("PERSONA",)), "plan").pools] == ["PERSONA"]
-        assert [pool.source.name for pool in asked(toys.turn(plan=()), "all").pools] == ["PERSONA", "DOCUMENTS"]
-        assert asked(toys.turn(plan=()), "plan") is None
+        assert [pool.source.name for pool in turn_to_label(toys.turn(plan=("PERSONA",)), "plan").pools] == ["PERSONA"]
+        assert [pool.source.name for pool in turn_to_label(toys.turn(plan=()), "all").pools] == ["PERSONA", "DOCUMENTS"]
+        assert turn_to_label(toys.turn(plan=()), "plan") is None
 
     def test_a_dependent_source_is_given_the_right_parent(self, toys):
-        persona, documents = asked(toys.turn(), "plan").pools
+        persona, documents = turn_to_label(toys.turn(), "plan").pools
         assert [piece.id for piece in documents.given] == ["tea"]
         assert persona.given == ()
 
     def test_a_parent_is_given_also_where_it_is_not_evidence_itself(self, toys):
-        documents = asked(toys.turn(evidence=("sea-1",)), "plan").pools[1]
+        documents = turn_to_label(toys.turn(evidence=("sea-1",)), "plan").pools[1]
         assert [piece.id for piece in documents.given] == ["sea"]
 
     def test_the_hash_hangs_on_dialogue_candidates_plan_and_evidence(self, toys):
-        same = asked(toys.turn(), "plan").sha256
-        assert asked(toys.turn(number=3), "plan").sha256 == same, "not on the name of the turn"
+        same = turn_to_label(toys.turn(), "plan").sha256
+        assert turn_to_label(toys.turn(number=3), "plan").sha256 == same, "not on the name of the turn"
         others = [toys.turn(text="Else?"), toys.turn(evidence=("tea",)), toys.turn(plan=("PERSONA",))]
-        assert len({same, *(asked(other, "plan").sha256 for other in others)}) == 4
-        assert asked(toys.turn(plan=("PERSONA",)), "all").sha256 != asked(toys.turn(plan=("PERSONA",)), "plan").sha256
+        assert len({same, *(turn_to_label(other, "plan").sha256 for other in others)}) == 4
+        assert (
+            turn_to_label(toys.turn(plan=("PERSONA",)), "all").sha256
+            != turn_to_label(toys.turn(plan=("PERSONA",)), "plan").sha256
+        )

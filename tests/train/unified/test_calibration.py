@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dragoman.models.part import Head
-from dragoman.train.unified.calibration import SIMILAR, calibrated, plan_offsets, plan_share
+from dragoman.train.unified.calibration import SIMILAR, plan_offsets, plan_share, similarity_calibrations
 from dragoman.train.unified.measures import Scored, TurnOutcome
 
 PLANS = {(): 0.6, ("TIMES",): 0.4}
@@ -20,14 +20,14 @@ def judged(source, right, count):
 
 def test_a_source_with_few_candidates_has_no_calibration_of_its_own():
     rows = [*judged("TIMES", True, 40), *judged("TIMES", False, 40), *judged("PRICES", True, 5)]
-    head = calibrated([TurnOutcome("x", None, PLANS, candidates=tuple(rows))], "platt")
+    head = similarity_calibrations([TurnOutcome("x", None, PLANS, candidates=tuple(rows))], "platt")
     assert set(head.calibrations) == {SIMILAR, "TIMES"}
     odds = rows[0].odds
     assert head.calibrations["TIMES"].probability(odds) == pytest.approx(0.9, abs=0.03)  # nine of ten are right
 
 
 def test_without_candidates_nothing_is_calibrated():
-    assert calibrated([TurnOutcome("x", None, PLANS)], "platt") == Head((SIMILAR,))
+    assert similarity_calibrations([TurnOutcome("x", None, PLANS)], "platt") == Head((SIMILAR,))
 
 
 def test_offsets_are_fitted_for_each_way_in_which_all_turns_have_the_same_orders():

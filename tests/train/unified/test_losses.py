@@ -9,7 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.train.unified.losses import chosen, class_weights, similarity_targets, spread, together, weighted
+from dragoman.train.unified.losses import (
+    class_weights,
+    similarity_margin,
+    similarity_targets,
+    soft_cross_entropy,
+    total_loss,
+    weighted_mean,
+)
 
 
 def test_a_hard_similarity_is_its_nearest_tenth():
@@ -34,27 +41,27 @@ def test_the_mean_of_soft_shares_is_the_value_itself(values):
 
 def test_a_choice_costs_the_logarithm_of_its_share():
     logits = torch.log(torch.tensor([[0.2, 0.3, 0.5]])) + 4.0
-    assert float(chosen(logits, torch.tensor([[0.0, 0.0, 1.0]]))) == pytest.approx(math.log(2), abs=1e-6)
-    both = float(chosen(logits, torch.tensor([[0.5, 0.0, 0.5]])))
+    assert float(soft_cross_entropy(logits, torch.tensor([[0.0, 0.0, 1.0]]))) == pytest.approx(math.log(2), abs=1e-6)
+    both = float(soft_cross_entropy(logits, torch.tensor([[0.5, 0.0, 0.5]])))
     assert both == pytest.approx(-0.5 * math.log(0.2) - 0.5 * math.log(0.5), abs=1e-6)
 
 
 def test_candidates_are_compared_by_the_two_ends_of_the_scale():
     logits = torch.zeros(2, 11)
     logits[0, 10], logits[0, 0], logits[1, 5] = 2.0, -1.0, 9.0
-    assert spread(logits).tolist() == [3.0, 0.0]
+    assert similarity_margin(logits).tolist() == [3.0, 0.0]
 
 
 def test_weights_scale_a_place_and_do_not_thin_the_mean():
     # (2 x 1 + 1 x 3) / 2 places
-    assert float(weighted(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 1.0]))) == 2.5
-    assert float(weighted(torch.zeros(0), torch.zeros(0))) == 0.0
+    assert float(weighted_mean(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 1.0]))) == 2.5
+    assert float(weighted_mean(torch.zeros(0), torch.zeros(0))) == 0.0
 
 
 def test_the_parts_are_summed_by_their_weights():
     parts = {"plan": torch.tensor(1.0), "similarity": torch.tensor(2.0), "response": torch.tensor(3.0)}
-    assert float(together(parts, {})) == 6.0  # Eq. 7
-    assert float(together(parts, {"plan": 2.0, "similarity": 0.0})) == 5.0
+    assert float(total_loss(parts, {})) == 6.0  # Eq. 7
+    assert float(total_loss(parts, {"plan": 2.0, "similarity": 0.0})) == 5.0
 
 
 def test_class_weights_lift_what_is_rare():
@@ -67,6 +74,6 @@ def test_class_weights_lift_what_is_rare():
 
 
 def test_a_batch_without_anything_to_learn_has_no_loss():
-    loss = together({}, {})
+    loss = total_loss({}, {})
     loss.backward()
     assert float(loss.detach()) == 0.0

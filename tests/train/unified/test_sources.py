@@ -10,7 +10,7 @@ from dragoman.core.errors import ConfigError, TrainingError
 from dragoman.core.examples import Example, Gold
 from dragoman.core.values import Context, Passage, Source, Turn
 from dragoman.train.contract import Corpus
-from dragoman.train.unified.sources import check_names, orders_of, renamed, sources_of
+from dragoman.train.unified.sources import check_names, orders_of, rename_sources, sources_of
 
 TIMES, PRICES = Source("TIMES", "when boats leave"), Source("PRICES", "what boats cost", needs=("TIMES",))
 TURN = Example("x", Context.of("when?"), (TIMES, PRICES), (), Gold())
@@ -56,13 +56,13 @@ NAMES = {"REVIEWS": "DOCUMENTS", "FAQ": "DOCUMENTS", "USER": "MEMORY"}
 
 
 def test_two_sources_of_one_name_become_one_and_plans_follow() -> None:
-    [made] = renamed(CORPUS, NAMES).examples
+    [made] = rename_sources(CORPUS, NAMES).examples
     assert made.sources == (replace(REVIEWS, name="DOCUMENTS"), replace(USER, name="MEMORY"))
     assert made.gold.plan == ("MEMORY", "DOCUMENTS")
 
 
 def test_passages_change_their_source_alone() -> None:
-    made = renamed(CORPUS, NAMES)
+    made = rename_sources(CORPUS, NAMES)
     wanted = (replace(SAID, source="DOCUMENTS"), replace(ASKED, source="DOCUMENTS"))
     assert made.examples[0].candidates == wanted
     assert made.passages == (replace(SHARED, source="DOCUMENTS"),)
@@ -70,14 +70,14 @@ def test_passages_change_their_source_alone() -> None:
 
 
 def test_needs_are_left_to_the_agent_also_where_a_name_stays() -> None:
-    [made] = renamed(CORPUS, {"USER": "MEMORY"}).examples
+    [made] = rename_sources(CORPUS, {"USER": "MEMORY"}).examples
     assert [(source.name, source.needs) for source in made.sources] == [("REVIEWS", ()), ("FAQ", ()), ("MEMORY", ())]
 
 
 def test_a_turn_without_a_plan_has_none_and_no_name_changes_nothing() -> None:
     bare = Corpus((), (replace(LABELLED, gold=Gold()),))
-    assert renamed(bare, NAMES).examples[0].gold.plan is None
-    assert renamed(CORPUS, {}) is CORPUS
+    assert rename_sources(bare, NAMES).examples[0].gold.plan is None
+    assert rename_sources(CORPUS, {}) is CORPUS
 
 
 def test_a_name_that_no_set_has_is_told_with_those_there_are() -> None:

@@ -8,9 +8,11 @@ import pkgutil
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import signature
+from itertools import islice, product
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +23,7 @@ from dragoman.decision.applies import LONGEST_FACT
 from dragoman.memory import patterns as memory_patterns
 from dragoman.memory.english.fragments import LONGEST_FRAGMENT
 from dragoman.memory.facts import LONGEST_SENTENCE
+from dragoman.text import lazy_re
 from dragoman.text import patterns as text_patterns
 from dragoman.text.forget.requests import MOST_CHARACTERS
 from dragoman.text.lazy_re import LazyPattern
@@ -79,6 +82,8 @@ TURNS = (
 )
 """A conversation that reaches rules, facts, corrections and comparisons in both languages."""
 _USES = {"match": "match", "fullmatch": "fullmatch"}
+_WORD = "ann"
+"""What a run-time word of an expression is taken to be."""
 _METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 
 
@@ -132,19 +137,15 @@ def in_modules() -> Iterator[Expression]:
 
 
 def in_calls() -> Iterator[Expression]:
-    """The literals that are given to `re.sub`, `re.search` and the like anywhere in the source."""
-    for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
-                continue
-            if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re"):
-                continue
-            text = node.args[0]
-            if node.func.attr in _METHODS and isinstance(text, ast.Constant) and isinstance(text.value, str):
-                flags = re.IGNORECASE if "IGNORECASE" in ast.unparse(node) else re.NOFLAG
-                method = _USES.get(node.func.attr, "finditer")
-                where = f"{path.relative_to(ROOT)}:{node.lineno}"
-                yield Expression(where, re.compile(text.value, flags), (method,))
+    """What functions give to `re.sub`, `re.search` and the like, with a word in the place of what only they know."""
+    for call in _calls():
+        for text in call.texts:
+            yield Expression(call.where, re.compile(text, call.flags), (call.method,))
+
+
+def unwritten() -> set[str]:
+    """The functions that use an expression which cannot be told from their source."""
+    return {call.where.rpartition(":")[0] for call in _calls() if not call.texts}
 
 
 @contextmanager
@@ -183,18 +184,31 @@ def _modules() -> Iterator[ModuleType]:
             continue
 
 
-def _patterns(value: object, depth: int = 2) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _patterns(value: object, depth: int = 5) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The patterns in a value of a module: in tables, in values with fields, and in what a cached function reads."""
+    inside: Iterable[tuple[object, object]] = ()
     if isinstance(value, LazyPattern):
         yield "", value.compiled()
     elif isinstance(value, re.Pattern):
         if isinstance(value.pattern, str):
             yield "", value
-    elif depth and isinstance(value, (dict, Lazy)):
-        for key, inner in value.items():
-            yield from ((f"{key} {name}".strip(), pattern) for name, pattern in _patterns(inner, depth - 1))
-    elif depth and isinstance(value, (tuple, list)):
-        for number, inner in enumerate(value):
-            yield from ((f"{number} {name}".strip(), pattern) for name, pattern in _patterns(inner, depth - 1))
+    elif isinstance(value, (dict, Lazy)):
+        inside = value.items()
+    elif isinstance(value, (tuple, list)):
+        inside = enumerate(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        inside = ((field.name, getattr(value, field.name)) for field in fields(value))
+    elif (parameters := _parameters_of_cached(value)) == ["language"]:
+        inside = [(language, value(language)) for language in ("en", "zh")]
+    elif parameters == []:
+        inside = [("", value())]
+    for key, inner in inside if depth else ():
+        yield from ((f"{key} {name}".strip(), pattern) for name, pattern in _patterns(inner, depth - 1))
+
+
+def _parameters_of_cached(value: object) -> list[str] | None:
+    own = getattr(value, "__module__", "").startswith("dragoman.") and hasattr(value, "cache_info")
+    return list(signature(value).parameters) if own else None
 
 
 def _uses(path: Path) -> dict[str, set[str]]:
@@ -209,3 +223,79 @@ def _uses(path: Path) -> dict[str, set[str]]:
         elif isinstance(held, ast.Subscript) and isinstance(held.slice, ast.Constant):
             uses[f"{ast.unparse(held.value)} {held.slice.value}"].add(_USES.get(node.attr, "finditer"))
     return uses
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    where: str
+    texts: tuple[str, ...]
+    flags: int
+    method: str
+
+
+def _calls() -> Iterator[_Call]:
+    """The calls of functions of `re`, or of what stands in for it, within functions of the package."""
+    for module in _modules():
+        names = dict(vars(module))
+        for function in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
+            if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            local = _local(function, names)
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and node.args and _is_of_re(node.func, names):
+                    flags = [_value(each, names) for each in (*node.args[1:], *(pair.value for pair in node.keywords))]
+                    yield _Call(
+                        f"{module.__name__}.{function.name}:{node.lineno}",
+                        _texts(node.args[0], names, local),
+                        next((int(each) for each in flags if isinstance(each, re.RegexFlag)), 0),
+                        _USES.get(node.func.attr, "finditer"),
+                    )
+
+
+def _local(function: ast.AST, names: dict[str, object]) -> dict[str, ast.expr | tuple[str, ...]]:
+    """What a function assigns to its names, and the texts that its loops over tables of the module give them."""
+    local: dict[str, ast.expr | tuple[str, ...]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            local |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.For):
+            rows = _value(node.iter, names)
+            targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+            for place, target in enumerate(targets if isinstance(rows, (tuple, list)) else ()):
+                cells = [row[place] if isinstance(node.target, ast.Tuple) else row for row in rows]
+                if isinstance(target, ast.Name) and all(isinstance(cell, str) for cell in cells):
+                    local[target.id] = tuple(cells)
+    return local
+
+
+def _is_of_re(function: ast.expr, names: dict[str, object]) -> bool:
+    if not (isinstance(function, ast.Attribute) and function.attr in {*_METHODS, "compile"}):
+        return False
+    return isinstance(function.value, ast.Name) and names.get(function.value.id) in (re, lazy_re)
+
+
+def _texts(node: ast.expr, names: dict[str, object], local: dict[str, ast.expr | tuple[str, ...]]) -> tuple[str, ...]:
+    """The expressions that a piece of source may stand for; none where that cannot be told."""
+    if isinstance(node, ast.IfExp):
+        return (*_texts(node.body, names, local), *_texts(node.orelse, names, local))
+    if isinstance(node, ast.JoinedStr):
+        pieces = [
+            (part.value,) if isinstance(part, ast.Constant) else _texts(part.value, names, local) or (_WORD,)
+            for part in node.values
+        ]
+        return tuple("".join(row) for row in islice(product(*pieces), 8))
+    value = _value(node, names)
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(node, ast.Name) and node.id in local:
+        found = local[node.id]
+        others = {name: each for name, each in local.items() if name != node.id}
+        return found if isinstance(found, tuple) else _texts(found, names, others)
+    return (f"{_WORD}|anne",) if "re.escape" in ast.unparse(node) else ()
+
+
+def _value(node: ast.expr, names: dict[str, object]) -> object:
+    try:
+        return eval(compile(ast.Expression(node), "source", "eval"), dict(names))
+    except Exception:  # noqa: BLE001 - it needs what the function alone knows
+        return None

@@ -142,6 +142,30 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
         assert process.wait(300) == 0
 
 
+def test_what_is_loaded_is_left_out_of_garbage_collection_once_the_server_is_ready(folder):
+    """A full collection holds every thread while it looks at each object of the modules, models and rules."""
+    program = """
+import gc, signal, sys, threading, time
+from dragoman.__main__ import start
+
+def told():
+    while not gc.get_freeze_count():
+        time.sleep(0.05)
+    print("left", len(gc.get_objects()), "kept", gc.get_freeze_count(), flush=True)
+    signal.raise_signal(signal.SIGTERM)
+
+threading.Thread(target=told, daemon=True).start()
+sys.argv = ["dragoman", "serve", sys.argv[1], "--port", "0"]
+start()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, timeout=300, check=False
+    )
+    words = done.stdout.split()
+    assert words and int(words[3]) > 20_000, done.stderr[-2000:]
+    assert int(words[1]) < int(words[3]) / 10
+
+
 def test_no_turn_is_parsed_on_the_event_loop(folder, monkeypatch):
     """Whatever its length: `asks_to_forget` is the one rule that runs before a turn stands in line."""
     import asyncio

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 import dragoman
@@ -61,16 +59,6 @@ def own_server():
     started.stop()
 
 
-def kill(server):
-    """kill -9 of the server and all its processes, as a machine that loses its power."""
-    parent = psutil.Process(server.pid)
-    family = [parent, *parent.children(recursive=True)]
-    for process in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(family, timeout=120)
-
-
 def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(own_server, tmp_path):
     chance, put, removed, said, unheard = random.Random(17), set(), set(), set(), set()
     for round_ in range(4):
@@ -78,7 +66,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_server_is_killed(own_ser
         with (tmp_path / "errors").open("w") as errors:
             writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         heard = [writer.stdout.readline().split() for _ in range(chance.randint(5, 60))]
-        kill(own_server)
+        own_server.kill()
         heard += [line.split() for line in writer.stdout]  # not `communicate`: it drops what was read ahead
         writer.stdout.close()
         writer.wait(600)
@@ -123,7 +111,7 @@ def test_a_database_that_is_lost_within_a_turn_keeps_none_of_it_and_comes_back(o
             """Answers, and the database is gone before the answer can be kept."""
 
             def read(self, tasks):
-                kill(own_server)
+                own_server.kill()
                 return [Draft("Six francs.", 1.0, "said") for _ in tasks]
 
             def stream(self, task):

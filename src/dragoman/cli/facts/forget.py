@@ -57,10 +57,10 @@ def forget(
             raise typer.Exit(1)
         count = assistant.forget(" ".join(what) if what else None, user=user)
         receipt = assistant.receipt(user=user) if everything else ()
-        mentions = assistant.mentions(user=user) if what and count else ()
+        mentions = assistant.mentions(user=user) if what else ()
         if mentions and (yes or (at_terminal() and _confirmed_mentions(mentions))):
             blanked = assistant.forget_mentions(user=user)
-    if what and not count:
+    if what and not count and not mentions:
         raise InputError(
             f"Nothing remembered about {user} matches.",
             remedy=f"See what is remembered: dragoman recall{again(agent, user)}",

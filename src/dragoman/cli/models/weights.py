@@ -80,7 +80,7 @@ def pull(
 
 
 def _offered(name: str, *, accept: bool) -> downloads.Offer | None:
-    """What is offered under an address, once its licence is accepted; None where the file is here already."""
+    """Return the file offered at an address after its licence was accepted; None if it is already here."""
     where = downloads.address(name)
     if where.file.is_file():
         return None

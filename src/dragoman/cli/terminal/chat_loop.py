@@ -208,7 +208,7 @@ class ChatLoop:
         count = self._assistant.forget(what or None, user=self._user)
         undo = " /undo restores it for a minute." if what else ""
         self._dim(f"Deleted: {count}.{undo}" if count else "Nothing matched. /memory shows what is remembered.")
-        mentions = self._assistant.mentions(user=self._user) if what and count else ()
+        mentions = self._assistant.mentions(user=self._user) if what else ()
         for text in mentions[:5]:
             self._dim(f"Still mentions it: {rendering.one_line(text, 96)}")
         if mentions and self._confirms(f"Delete these {len(mentions)} messages too? Type yes: "):

@@ -1,4 +1,4 @@
-"""What the commands of long runs share: their options, the figures of a training, and how to resume."""
+"""Shared by the commands of long runs: options, training figures, and how to resume."""
 
 from __future__ import annotations
 

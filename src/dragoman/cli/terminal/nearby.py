@@ -30,7 +30,7 @@ class Nearby:
 
 
 def first_offer(assistant: Assistant) -> str:
-    """What the first chat with the embedded model says about servers here; "" where there is nothing to say."""
+    """Return the hint about local model servers in the first chat with the embedded model; "" if there are none."""
     from dragoman.core.environment import home
 
     config = getattr(assistant, "config", None)

@@ -114,7 +114,7 @@ def learned_text(learned: Learned) -> list[str]:
 
 
 def explanation_text(reply: Reply) -> list[str]:
-    """What decided a reply, as lines: the user's fact, the rule and the outcome; empty if nothing is noted."""
+    """Explain a reply in lines: the user's fact, the rule and the outcome; empty if nothing is noted."""
     from dragoman.server.explanation import EXPLANATION_WORDS, explanation, explanation_lines
 
     draft = _last_draft(reply)

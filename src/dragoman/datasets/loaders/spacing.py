@@ -16,14 +16,14 @@ Spaces: TypeAlias = Literal["remove", "keep"]
 _SPACE = re.compile(r"((?<=[A-Za-z0-9.,!?;:)'\"%])\s+(?=[A-Za-z0-9('\"$]))|\s+")
 
 
-def joined(text: str) -> str:
+def without_spaces(text: str) -> str:
     """Return the text without spaces between Chinese words; those between ASCII words stay."""
     return _SPACE.sub(lambda space: " " if space[1] else "", text.strip())
 
 
 def spaced(text: str, spaces: Spaces) -> str:
     """Return the text with spaces joined or kept, by option."""
-    return joined(text) if spaces == "remove" else text
+    return without_spaces(text) if spaces == "remove" else text
 
 
 class SpacedFile(OneFile):

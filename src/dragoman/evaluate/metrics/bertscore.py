@@ -93,11 +93,11 @@ def bertscore(
             unseen = math.log(len(references) + 1)
             for text, pieces in zip(texts, encoder.pieces(texts), strict=True):
                 weights[text] = [rarity.get(piece, unseen) for piece in pieces]
-        triples += [matched(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
+        triples += [greedy_match(vectors[one], vectors[two], weights.get(one), weights.get(two)) for one, two in part]
     return triples
 
 
-def matched(
+def greedy_match(
     reply: FloatArray,
     reference: FloatArray,
     reply_weights: Sequence[float] | None = None,

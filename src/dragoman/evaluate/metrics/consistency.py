@@ -117,12 +117,12 @@ def consistency(
     ]
     for start in range(0, len(asked), _PAIRS_AT_ONCE):
         rows = asked[start : start + _PAIRS_AT_ONCE]
-        probabilities = critic.consistency([(joined(gold[row]), replies[row]) for row in rows])
+        probabilities = critic.consistency([(join_evidence(gold[row]), replies[row]) for row in rows])
         for row, probability in zip(rows, probabilities, strict=True):
             values[row] = float(probability >= 0.5) if hard else float(probability)  # NLI(r, g), Eq. 5
     return values
 
 
-def joined(passages: Sequence[Passage]) -> Evidence:
+def join_evidence(passages: Sequence[Passage]) -> Evidence:
     """Several passages as the one piece of evidence that a reply is held to, as the critic was trained on it."""
-    return Evidence(grounding.joined(passages), 1.0)
+    return Evidence(grounding.join_passages(passages), 1.0)

@@ -26,7 +26,7 @@ Decision: TypeAlias = Literal["retrieve", "gate"]
 _LABEL: frozenset[Label] = frozenset({"retrieve"})
 
 
-def asked(reply: Reply, decision: Decision = "retrieve") -> bool:
+def retrieves(reply: Reply, decision: Decision = "retrieve") -> bool:
     """Return a system's decision on a turn; in UniMS-RAG and SAFARI the planner decides behind an open gate."""
     return reply.verdict.retrieve and (decision == "gate" or not reply.plan.is_null)
 
@@ -126,7 +126,7 @@ class _GateDecisionMetric:
 
         counted = np.array([turn.example.gold.retrieve is not None for turn in turns], dtype=bool)
         labels = np.array([bool(turn.example.gold.retrieve) for turn in turns], dtype=bool)
-        predictions = np.array([asked(turn.reply, self._decision) for turn in turns], dtype=bool)
+        predictions = np.array([retrieves(turn.reply, self._decision) for turn in turns], dtype=bool)
         statistics = _outcomes(labels, predictions) * counted[:, None]
         right = (labels == predictions).astype(np.float64)
         speaks = counted & labels if self.turns_compared == "positive" else counted
@@ -138,7 +138,7 @@ class _GateDecisionMetric:
 
 @metrics.register("gate-precision.v1")
 class GatePrecision(_GateDecisionMetric):
-    """Of the turns that looked something up, the share that should have; 0 for a system that never does."""
+    """Share of retrieving turns that should retrieve; 0 for a system that never does."""
 
     name = "gate-precision"
     about = About("gate precision", "up", (0.0, 1.0), "RAGate, section 4: TP / (TP + FP)", _LABEL)
@@ -148,7 +148,7 @@ class GatePrecision(_GateDecisionMetric):
 
 @metrics.register("gate-recall.v1")
 class GateRecall(_GateDecisionMetric):
-    """Of the turns that should look something up, the share that did."""
+    """Share of the turns that should retrieve that did."""
 
     name = "gate-recall"
     about = About("gate recall", "up", (0.0, 1.0), "RAGate, section 4: TP / (TP + FN)", _LABEL)
@@ -185,7 +185,7 @@ class GateHardAuc(_GateDecisionMetric):
 
 @metrics.register("gate-fdr.v1")
 class GateFdr(_GateDecisionMetric):
-    """Of the turns that looked something up, the share that should not have."""
+    """Share of retrieving turns that should not retrieve."""
 
     name = "gate-fdr"
     about = About("gate FDR", "down", (0.0, 1.0), "RAGate, section 4: FP / (FP + TP)", _LABEL)
@@ -206,7 +206,7 @@ class GateRate:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        opened = np.array([float(asked(turn.reply, self._decision)) for turn in turns])
+        opened = np.array([float(retrieves(turn.reply, self._decision)) for turn in turns])
         return mean_scores(opened, {"augmented": int(opened.sum())})
 
 

@@ -122,7 +122,7 @@ def bleu(
 def bleu_statistics(
     replies: Sequence[str], references: Sequence[str], *, order: int, tokens: str, smooth: Smoothing = "exp"
 ) -> tuple[Floats, Floats]:
-    """What corpus BLEU sums over, and the BLEU of each sentence by itself.
+    """Return the statistics that corpus BLEU sums, and the BLEU of each sentence.
 
     A row holds the lengths of reply and reference, then matched and all n-grams of the reply for n = 1..order. A
     sentence may have fewer words than `order`: then only the orders that it has are averaged.

@@ -97,7 +97,7 @@ class KnowledgeAccuracy(AccuracyAt1):
 
 
 class _Personas:
-    """What persona accuracy and F1 share: the personas taken are the best k of at least the threshold (Eq. 7)."""
+    """Base of persona accuracy and F1: predicted personas are the best k of at least the threshold (Eq. 7)."""
 
     name: str
 
@@ -235,7 +235,7 @@ class NullPositiveRank:
 
 
 def null_rank(turn: Judged, source: SourceName = "PERSONA") -> NullRank | None:
-    """The scores that a retriever left on a turn's personas; None where it left none or the turn has no labels."""
+    """Return the scores that a retriever stored with a turn's personas; None without scores or labels."""
     example = turn.example
     scored = [piece for piece in ranking(turn.reply, source) if {"joint", "null"} <= piece.scores.keys()]
     if example.gold.evidence is None or not scored:

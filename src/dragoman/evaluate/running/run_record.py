@@ -14,7 +14,7 @@ from dragoman.core.errors import InputError
 from dragoman.evaluate.results import Result
 from dragoman.evaluate.running.manifest import refuse_other
 from dragoman.evaluate.running.run_folder import MANIFEST, RunFolder
-from dragoman.evaluate.running.timings import joined, split_repeatable
+from dragoman.evaluate.running.timings import join_timings, split_repeatable
 from dragoman.evaluate.show.tables import csv_text, markdown, result_json, result_of
 
 RESULTS, TIMES, MARKDOWN, CSV, PAGE = "results.json", "times.json", "results.md", "results.csv", "report.html"
@@ -33,7 +33,7 @@ def load_run(folder: str | Path) -> Result:
         return result
     described = cast(Mapping[str, Any], result.manifest.get("experiment") or {})
     order = [str(column["title"]) for column in described.get("columns", ())]
-    return joined(result, replace(result_of(times, str(run.path / TIMES)), manifest=result.manifest), order)
+    return join_timings(result, replace(result_of(times, str(run.path / TIMES)), manifest=result.manifest), order)
 
 
 def claim(folder: RunFolder, manifest: Mapping[str, Json], *, fresh: bool) -> None:

@@ -28,7 +28,7 @@ def _is_timed(figure: Figure, result: Result) -> bool:
     return bool(timed & {figure.x, figure.y, *(series.name for series in figure.series)})
 
 
-def joined(repeatable: Result, times: Result, order: Sequence[str]) -> Result:
+def join_timings(repeatable: Result, times: Result, order: Sequence[str]) -> Result:
     """The inverse of `split_repeatable`; `order` are the titles of all columns as the experiment has them."""
     tables = []
     for one, other in zip(repeatable.tables, times.tables, strict=True):

@@ -230,7 +230,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all systems of one set are built with."""
+    """Resources that all systems of one set share."""
 
     sources: tuple[Source, ...]
     language: str

@@ -75,7 +75,7 @@ class AnthropicMock(MockVendor):
         return {"type": "model", "display_name": self.model}
 
     def shown_thoughts(self, thoughts: str) -> str:
-        """What is shown of the model's thoughts."""
+        """Return the visible part of the model's thoughts."""
         return thoughts
 
     def answer(self, body: Json) -> Json:

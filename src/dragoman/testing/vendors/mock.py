@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 
 def scripted_reply(text: str) -> str:
-    """What the mock's model writes after a prompt: an answer in the form that the prompt asks for, else a greeting."""
+    """Reply of the mock's model: an answer in the form that the prompt asks for, else a greeting."""
     if "True or False" in text:
         return "True"
     if "yes or no" in text.lower():
@@ -117,7 +117,7 @@ class MockVendor:
         raise RefusedError(404, self.error("Not found"))
 
     def described(self) -> Json:
-        """What the list of models says of a model besides its name."""
+        """Return the fields of a model in the list of models, besides its name."""
         return {}
 
     def thinks(self, body: Json) -> bool:

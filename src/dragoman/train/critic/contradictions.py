@@ -73,7 +73,7 @@ class NamePools:
         titles: dict[str, None] = {}
         for pair in pairs:
             titles.setdefault(pair.title.casefold())
-            for kind, name in named(pair):
+            for kind, name in shared_names(pair):
                 by_kind.setdefault(kind, {}).setdefault(name)
         seen = Counter(word for title in titles for word in set(title.split()))
         common = frozenset(word for word, count in seen.items() if count >= _COMMON)
@@ -106,7 +106,7 @@ def echoed(pair: Pair, names: NamePools, dice: random.Random) -> Pair | None:
     )
 
 
-def named(pair: Pair) -> list[tuple[str, str]]:
+def shared_names(pair: Pair) -> list[tuple[str, str]]:
     """The names on both sides with their kinds: titles, works, subjects and values of facts, and others."""
     kinds: dict[str, str] = {}
     if pair.title and has_name(pair.reply, pair.title):
@@ -125,7 +125,7 @@ def named(pair: Pair) -> list[tuple[str, str]]:
     return [(kind, name) for kind, name in both if len(name) > 1]
 
 
-def shared(sentence: str, other: str) -> float:
+def word_overlap(sentence: str, other: str) -> float:
     """The share of a sentence's words that another text has."""
     words = set(analyse(sentence))
     return len(words & set(analyse(other))) / len(words) if words else 0.0
@@ -146,7 +146,7 @@ def _number(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) ->
 
 
 def _name(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) -> Pair | None:
-    candidates = [(kind, name) for kind, name in named(pair) if name.casefold() not in names.common]
+    candidates = [(kind, name) for kind, name in shared_names(pair) if name.casefold() not in names.common]
     dice.shuffle(candidates)
     for kind, old in candidates:
         new = names.other(kind, dice, absent=(pair.grounding, pair.reply))
@@ -203,7 +203,7 @@ def _deniable(pair: Pair, dice: random.Random, *, share: float = _SHARED) -> lis
         sides.append((False, pair.grounding, pair.reply))
     dice.shuffle(sides)
     candidates = [
-        (in_reply, sentence, shared(sentence, other))
+        (in_reply, sentence, word_overlap(sentence, other))
         for in_reply, text, other in sides
         for sentence in sentences(text)
         if not _QUESTION.search(sentence)

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias, get_args
 
 from dragoman.core.examples import Example
 from dragoman.core.values import Passage, SourceName
-from dragoman.critic.grounding import joined
+from dragoman.critic.grounding import join_passages
 from dragoman.text.analyse import analyse
 from dragoman.train.contract import Corpus
 from dragoman.train.critic.contradictions import EDITS, NamePools, Pair, contradicted, echoed
@@ -71,7 +71,7 @@ class GroundedReply:
 
     @property
     def pair(self) -> Pair:
-        passage = joined(self.passages)
+        passage = join_passages(self.passages)
         return Pair(passage.indexed, self.reply, passage.title, len(self.passages))
 
 
@@ -160,13 +160,13 @@ class Maker:
         for _ in range(_TRIES):
             other = dice.choice(others)
             if other.dialogue != grounded.dialogue and not supports(other.passages, grounded, elsewhere=True):
-                return _row(grounded, Pair(joined(other.passages).indexed, grounded.reply), "random")
+                return _row(grounded, Pair(join_passages(other.passages).indexed, grounded.reply), "random")
         return None
 
 
 def supports(passages: Sequence[Passage], grounded: GroundedReply, *, elsewhere: bool = False) -> bool:
     """Whether other evidence may support a reply too, by the rules of the module."""
-    other = joined(passages)
+    other = join_passages(passages)
     words, reply_words = _words(other.indexed), _words(grounded.reply)
     gold = frozenset[str]().union(*(_words(passage.indexed) for passage in grounded.gold))
     beyond = words - gold
@@ -175,7 +175,7 @@ def supports(passages: Sequence[Passage], grounded: GroundedReply, *, elsewhere:
     common = len(words & reply_words)
     if len(beyond & reply_words) >= _BEYOND * len(beyond) or (common and common >= len(gold & reply_words)):
         return True
-    title = joined(grounded.gold).title
+    title = join_passages(grounded.gold).title
     if not elsewhere or (title and title != other.title and has_name(grounded.reply, title)):
         return False
     return common >= _ELSEWHERE * min(len(words), len(reply_words) or 1)
@@ -236,7 +236,7 @@ def _place(passage: Passage) -> tuple[object, ...]:
 
 
 def _sibling(grounded: GroundedReply, dice: random.Random) -> LabelledPair | None:
-    """As many siblings as the pair has pieces, if there are so many, so that length gives nothing away."""
+    """Draw as many siblings as the pair has pieces, if possible, so that length does not reveal the label."""
     fitting: list[Passage] = []
     for passage in dice.sample(grounded.siblings, len(grounded.siblings)):
         if not supports([passage], grounded):
@@ -245,7 +245,7 @@ def _sibling(grounded: GroundedReply, dice: random.Random) -> LabelledPair | Non
             break
     if not fitting or supports(fitting, grounded):
         return None
-    return _row(grounded, Pair(joined(fitting).indexed, grounded.reply), "sibling")
+    return _row(grounded, Pair(join_passages(fitting).indexed, grounded.reply), "sibling")
 
 
 def _drawn(

@@ -174,13 +174,13 @@ def made_from(job: Job, metrics: Mapping[str, float]) -> dict[str, Any]:
     return {
         "recipe": job.recipe.model_dump(mode="json"),
         "licence": job.recipe.licence,
-        "data": {name: told(corpus) for name, corpus in sides.items() if corpus is not None},
+        "data": {name: data_entry(corpus) for name, corpus in sides.items() if corpus is not None},
         "metrics": {name: round(float(value), 6) for name, value in metrics.items()},
         "versions": versions,
     }
 
 
-def told(corpus: Corpus) -> dict[str, Any]:
+def data_entry(corpus: Corpus) -> dict[str, Any]:
     """The data entry of a part: number of examples and files."""
     return {"examples": len(corpus.examples), "files": [dict(origin) for origin in corpus.origin]}
 

@@ -15,7 +15,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context
-from dragoman.gate.inputs import GateInput, Inputs, drafted
+from dragoman.gate.inputs import GateInput, Inputs, synthetic_replies
 from dragoman.train.contract import Corpus, Progress, Report
 from dragoman.train.gates.bm25_evidence import found_knowledge
 
@@ -23,7 +23,7 @@ DRAFTS = "drafts.jsonl"
 _AT_ONCE = 32
 
 
-def gathered(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[GateInput]:
+def gate_examples(corpus: Corpus, inputs: Inputs, drafts: Mapping[str, str] | None = None) -> list[GateInput]:
     """The examples as a gate reads them. `resp` is the gold reply, `know` the passages of a BM25 search; `drafts` are
     by the dialogue's key."""
     knowledge: Sequence[tuple[str, ...]] = [()] * len(corpus.examples)
@@ -61,7 +61,7 @@ def kept_drafts(
         for start in range(0, len(missing), _AT_ONCE):
             report(Progress("Drafting", start, len(missing)))
             keys = missing[start : start + _AT_ONCE]
-            texts = drafted(language_model, [contexts[key] for key in keys], language, max_tokens)
+            texts = synthetic_replies(language_model, [contexts[key] for key in keys], language, max_tokens)
             for key, text in zip(keys, texts, strict=True):
                 drafts[key] = text
                 file.write(json.dumps({"of": of, "key": key, "draft": text}, ensure_ascii=False) + "\n")

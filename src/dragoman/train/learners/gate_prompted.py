@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.gate.prompted import KIND, Style, chosen, question
+from dragoman.gate.prompted import KIND, Style, question, true_probabilities
 from dragoman.models.part import Part
 from dragoman.train.contract import Job
 from dragoman.train.gates import llm_scores
@@ -35,7 +35,7 @@ class GatePrompted:
         language = typed(ScoredInput, job.recipe.input, "input").spoken(job)
 
         def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
-            return [{"true": probability} for probability in chosen(model, asked)]
+            return [{"true": probability} for probability in true_probabilities(model, asked)]
 
         return llm_scores.fit_answers(
             job,

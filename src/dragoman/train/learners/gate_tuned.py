@@ -22,7 +22,7 @@ from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.part import Head, Part, write_part
 from dragoman.models.torch.model import HfModel, require_torch
 from dragoman.train.contract import Job, Progress
-from dragoman.train.gates.inputs import gathered, kept_drafts
+from dragoman.train.gates.inputs import gate_examples, kept_drafts
 from dragoman.train.labelled_turns import gate_labels, gate_side
 from dragoman.train.recipe_tables import RecipeTable, ViewTable, typed
 from dragoman.train.registry import learners
@@ -110,7 +110,7 @@ class _TunedTraining:
         drafts = self._drafts(examples) if "syn-resp" in self._input.fields else {}
         by_example: dict[int, Prompt] = {}
         for corpus in (job.train, job.dev):
-            inputs = gathered(corpus, self._inputs, drafts)
+            inputs = gate_examples(corpus, self._inputs, drafts)
             prompts = tuned_prompts(self._inputs, inputs)
             by_example |= {id(example): prompt for example, prompt in zip(corpus.examples, prompts, strict=True)}
         return by_example

@@ -10,7 +10,17 @@ from pydantic import Field
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
 from dragoman.train.ranking.pairs import RankingPairs
-from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.ranking.recipe_part import (
+    LABEL,
+    Input,
+    Model,
+    analyser,
+    by_source,
+    labels,
+    offered_indices,
+    ranking_questions,
+    small,
+)
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 
@@ -56,7 +66,7 @@ class BiEncoderLearner:
 
         inputs = typed(Input, job.recipe.input, "input")
         spec = typed(BiModel, job.recipe.model, "model")
-        train, dev = asked(job, inputs)
+        train, dev = ranking_questions(job, inputs)
         analyse = analyser(job.train)
         sources = dict.fromkeys(question.source for question in train.questions) if spec.said else ()
 
@@ -121,7 +131,7 @@ class _ExportedScores:
         vectors = self._vectors(scorer)
         questions = enumerate(self._dev.questions)
         rows = [score for nth, each in questions for score in vectors.scores(nth, each.candidates).tolist()]
-        self.last = [rows[row] for row in offered(self._dev)]
+        self.last = [rows[row] for row in offered_indices(self._dev)]
         return np.array(self.last, dtype=np.float32).reshape(-1, 1)
 
     def hit(self, scorer: Scorer) -> float:

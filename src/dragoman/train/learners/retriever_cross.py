@@ -10,7 +10,17 @@ from dragoman.core.errors import ConfigError
 from dragoman.models.part import FILE, Part
 from dragoman.train.contract import Job
 from dragoman.train.ranking.pairs import RankingPairs
-from dragoman.train.ranking.recipe_part import LABEL, Input, Model, analyser, asked, by_source, labels, offered, small
+from dragoman.train.ranking.recipe_part import (
+    LABEL,
+    Input,
+    Model,
+    analyser,
+    by_source,
+    labels,
+    offered_indices,
+    ranking_questions,
+    small,
+)
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
 
@@ -52,7 +62,7 @@ class CrossEncoderLearner:
                 'A cross-encoder reads one text: query = "mix" is for vectors.', remedy='Use query = "history".'
             )
         seed = job.recipe.train.seed
-        train, dev = asked(job, inputs)
+        train, dev = ranking_questions(job, inputs)
         analyse = analyser(job.train)
         measured = small(dev, analyse, most=_MEASURED, seed=seed)
 
@@ -101,15 +111,15 @@ class ExportedReading:
 
     def scores(self, scorer: Scorer) -> FloatArray:
         """Return the scores of offered pairs, (N, 1)."""
-        scores = self._all(scorer)[offered(self._dev)]
+        scores = self._all(scorer)[offered_indices(self._dev)]
         self.last = scores[:, 0].tolist()
         return scores
 
     def hit(self, scorer: Scorer) -> float:
         """Return hit@1 over offered candidates."""
-        from dragoman.train.ranking.cross_encoder import measured
+        from dragoman.train.ranking.cross_encoder import ranking_measures
 
-        return measured(self._dev, self._all(scorer)[:, 0].tolist())["hit@1"]
+        return ranking_measures(self._dev, self._all(scorer)[:, 0].tolist())["hit@1"]
 
     def _all(self, scorer: Scorer) -> FloatArray:
         from dragoman.retriever.trained import HEAD

@@ -13,7 +13,7 @@ from dragoman.core.errors import TrainingError
 from dragoman.core.examples import Example
 from dragoman.core.values import Passage
 from dragoman.models.part import Part
-from dragoman.retriever.joint import HEAD, KIND, Asking, asked
+from dragoman.retriever.joint import HEAD, KIND, Asking, pair_query
 from dragoman.retriever.search import QueryKind, search_text
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable, typed
@@ -56,7 +56,7 @@ def grounded(corpus: Corpus, query: QueryKind, side: str, asking: Asking = "both
         gold = {passage.id for passage in right}
         question = search_text(example.context, query).text
         for persona in personas:
-            pairs.append((asked(persona.text, question, asking), knowledge[0].indexed))
+            pairs.append((pair_query(persona.text, question, asking), knowledge[0].indexed))
             labels.append(float(persona.id in gold))
             turns.append(example.id)
     if not any(labels) or all(labels):

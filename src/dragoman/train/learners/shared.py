@@ -182,7 +182,7 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
     from dragoman.train.loop.checkpoint import identity
     from dragoman.train.ranking.cross_encoder import CrossTask
     from dragoman.train.ranking.negatives import Mined
-    from dragoman.train.ranking.recipe_part import LABEL, Input, analyser, asked, labels, small
+    from dragoman.train.ranking.recipe_part import LABEL, Input, analyser, labels, ranking_questions, small
 
     inputs = typed(Input, job.recipe.input, "input.tables.relevance.input")
     spec = typed(CrossModel, job.recipe.model, "input.tables.relevance.model")
@@ -193,7 +193,7 @@ def _relevance(job: Job, trunk: Trunk, tokens: Tokens) -> Study:
             remedy="Leave it out there: [model] says which encoder it is.",
         )
     seed = job.recipe.train.seed
-    train, dev = asked(job, inputs)
+    train, dev = ranking_questions(job, inputs)
     analyse = analyser(job.train)
     task = CrossTask(
         trunk,

@@ -21,8 +21,8 @@ from dragoman.train.checks import LEAST
 from dragoman.train.contract import Job, Progress
 from dragoman.train.recipe_tables import typed
 from dragoman.train.registry import learners
-from dragoman.train.unified.calibration import SIMILARITY, calibrated, plan_offsets, plan_share
-from dragoman.train.unified.sources import check_names, orders_of, renamed, sources_of
+from dragoman.train.unified.calibration import SIMILARITY, plan_offsets, plan_share, similarity_calibrations
+from dragoman.train.unified.sources import check_names, orders_of, rename_sources, sources_of
 from dragoman.train.unified.tables import UnifiedInput, UnifiedModelTable
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class _UnifiedTraining:
         sides = [corpus for corpus in (job.train, job.dev, job.aux) if corpus is not None]
         offered = {source.name for corpus in sides for example in corpus.examples for source in example.sources}
         check_names(names, frozenset(offered))
-        aux = None if job.aux is None else renamed(job.aux, names)
-        return replace(job, train=renamed(job.train, names), dev=renamed(job.dev, names), aux=aux)
+        aux = None if job.aux is None else rename_sources(job.aux, names)
+        return replace(job, train=rename_sources(job.train, names), dev=rename_sources(job.dev, names), aux=aux)
 
     def run(self) -> Part:
         from dragoman.models.unified.weights import save_weights
@@ -124,7 +124,7 @@ class _UnifiedTraining:
         from dragoman.models.unified.token_spelling import spell
         from dragoman.models.unified.vocabularies import tokenizer_vocabulary
         from dragoman.models.unified.weights import Tuning, end_of, for_training, told_apart, vocabulary_rows
-        from dragoman.train.unified.candidates import likely
+        from dragoman.train.unified.candidates import with_likely_labels
         from dragoman.train.unified.task import TaskSettings, UnifiedTask
 
         job, table = self._job, self._model
@@ -164,7 +164,7 @@ class _UnifiedTraining:
         examples = [*job.train.examples, *(job.aux.examples if job.aux else ())]
         relevance = self._relevance(self._unnamed)
         if relevance is not None:
-            examples = [likely(example, relevance) for example in examples]
+            examples = [with_likely_labels(example, relevance) for example in examples]
         sequences = self._sequences(turns, examples, relevance, run)
         return UnifiedTask(causal, turns, sequences, examples, dev=job.dev.examples, settings=settings), turns
 
@@ -201,10 +201,12 @@ class _UnifiedTraining:
 
     def _talks(self) -> bool:
         """Whether training had replies to turns without sources, also by likely plans from labels."""
-        from dragoman.train.unified.candidates import likely
+        from dragoman.train.unified.candidates import with_likely_labels
 
         relevance = self._relevance(self._unnamed)
-        learned = (example if relevance is None else likely(example, relevance) for example in self._unnamed)
+        learned = (
+            example if relevance is None else with_likely_labels(example, relevance) for example in self._unnamed
+        )
         return any(example.gold.plan == () and example.gold.reply for example in learned)
 
     def _relevance(self, examples: Sequence[Example]) -> Relevance | None:
@@ -274,7 +276,7 @@ class _UnifiedTraining:
             "base": table.base,
             "runtime": "llamacpp" if LIGHT_ADAPTER in names else "torch",
         }
-        heads = {SIMILARITY: calibrated(outcomes, job.recipe.calibrate.method)}
+        heads = {SIMILARITY: similarity_calibrations(outcomes, job.recipe.calibrate.method)}
         return Part(job.folder, KIND, heads, options, made=made)
 
     def _ended(self, part: Part, names: tuple[str, ...], task: UnifiedTask) -> Part:

@@ -25,6 +25,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from dragoman.core.durable import sync_file, sync_folder
 from dragoman.core.errors import TrainingError
 from dragoman.train.contract import Corpus, Job
 from dragoman.train.loop.optimiser import names_in_order
@@ -120,10 +121,10 @@ class Checkpoints:
                     save_file(dict(_moments(model, optimiser)), partial / _OPTIMISER)
                 (partial / _STATE).write_text(self._told(model, state), encoding="utf-8")
                 for file in partial.iterdir():
-                    _sync(file)
-                _sync(partial)
+                    sync_file(file)
+                sync_folder(partial)
                 partial.rename(target)
-                _sync(self._place)
+                sync_folder(self._place)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
             for other in self._place.iterdir():
@@ -136,9 +137,9 @@ class Checkpoints:
         with _writable(self._folder):
             try:
                 save_file(_copied(_all_weights(model)), partial)
-                _sync(partial)
+                sync_file(partial)
                 partial.replace(self._folder / BEST)
-                _sync(self._folder)
+                sync_folder(self._folder)
             finally:
                 partial.unlink(missing_ok=True)
 
@@ -250,17 +251,6 @@ def _told(corpus: Corpus) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Flush a file, or a folder where the system supports it, to the disk."""
-    if os.name == "nt" and path.is_dir():
-        return
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 @contextmanager

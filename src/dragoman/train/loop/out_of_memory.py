@@ -46,7 +46,7 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def told(
+def memory_error(
     spec: LoopSpec,
     tried: int,
     fits: int,

@@ -19,7 +19,14 @@ from dragoman.train.contract import Job, Progress, Task
 from dragoman.train.loop.checkpoint import Checkpoints, TrainingState, identity
 from dragoman.train.loop.logs import Logs, Silent
 from dragoman.train.loop.optimiser import adamw, factor, set_rate, trainable
-from dragoman.train.loop.out_of_memory import BATCH, is_out_of_memory, largest_fitting, release, told, told_of_dev
+from dragoman.train.loop.out_of_memory import (
+    BATCH,
+    is_out_of_memory,
+    largest_fitting,
+    memory_error,
+    release,
+    told_of_dev,
+)
 from dragoman.train.loop.parallel import Ranks
 from dragoman.train.loop.randomness import own_chance, repeatable
 
@@ -222,7 +229,7 @@ class _Loop:
         where = f"in epoch {self._state.epoch + 1}, batch {number + 1}"
         tokens, own = self._tokens_of(batch[:fits]), getattr(self._task, "batch_setting", None)
         setting = own(batch) if own is not None else BATCH
-        return told(self._spec, len(batch), fits, where, self._job.device, tokens=tokens, setting=setting)
+        return memory_error(self._spec, len(batch), fits, where, self._job.device, tokens=tokens, setting=setting)
 
     def _tokens_of(self, rows: Sequence[int]) -> int | None:
         """The number of tokens of some rows, or of a whole batch without rows; None if the task does not count

@@ -20,7 +20,7 @@ from dragoman.models.torch.trunk import Encoded, Pooling, Tokens, Trunk, at_once
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
 from dragoman.retriever.vectors import MIX
 from dragoman.train.ranking.losses import contrastive
-from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_vectors, by_words, drawn
+from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_vectors, by_words, draw_negatives
 from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 from dragoman.train.ranking.vectors import PairVectors
 from dragoman.train.spec import Recipe
@@ -171,7 +171,9 @@ class BiTask:
         gold = sorted(question.gold)
         right = gold if len(gold) <= self._positives else dice.sample(gold, self._positives)
         hard = self._hard.get(row, ())
-        own, others = drawn(question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice)
+        own, others = draw_negatives(
+            question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice
+        )
         return (*right, *own), others
 
     def _masks(

@@ -16,8 +16,8 @@ from dragoman.core.errors import TrainingError
 from dragoman.models.torch.trunk import Tokens, Trunk, at_once, score
 from dragoman.retriever.trained import HEAD
 from dragoman.train.ranking.bi_encoder import Negatives
-from dragoman.train.ranking.losses import contrastive, first_right, judging, ranked
-from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_words, drawn
+from dragoman.train.ranking.losses import contrastive, first_right, hit_and_mrr, pair_loss
+from dragoman.train.ranking.negatives import Analyse, Hard, Mined, by_words, draw_negatives
 from dragoman.train.ranking.pairs import RankingPairs
 from dragoman.train.spec import Recipe
 
@@ -102,7 +102,7 @@ class CrossTask:
         right, counted = right.to(self._device), counted.to(self._device)
         scores = flat.new_zeros(shape).masked_scatter(counted, flat)  # (Q, L)
         loss = contrastive(scores, right, counted & ~right)
-        return loss + self._judging * judging(scores, right, counted) if self._judging else loss
+        return loss + self._judging * pair_loss(scores, right, counted) if self._judging else loss
 
     def _taken(self, row: int) -> tuple[int, ...]:
         """Return a question's list in this epoch."""
@@ -111,7 +111,9 @@ class CrossTask:
         gold = sorted(question.gold)
         right = gold if len(gold) <= self._positives else dice.sample(gold, self._positives)
         hard = self._hard.get(row, ())
-        own, others = drawn(question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice)
+        own, others = draw_negatives(
+            question, hard, own=settings.own, mined=max(settings.words, settings.mined), dice=dice
+        )
         return (*right, *own, *others)
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
@@ -146,7 +148,9 @@ class CrossTask:
 
     def measure(self) -> Mapping[str, float]:
         texts = pair_texts(self._dev)
-        return measured(self._dev, score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist())
+        return ranking_measures(
+            self._dev, score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist()
+        )
 
 
 def pair_texts(pairs: RankingPairs) -> list[tuple[str, str]]:
@@ -154,7 +158,7 @@ def pair_texts(pairs: RankingPairs) -> list[tuple[str, str]]:
     return [(question.text, pairs.texts[place]) for question in pairs.questions for place in question.candidates]
 
 
-def measured(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
+def ranking_measures(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
     """`hit@1` and `mrr` over the offered candidates, in all and by source; `/all` means over all candidates; also the
     list-wise and the pair losses. `scores` has one score per text of `pair_texts`."""
     ranks: dict[str, list[int | None]] = {"": []}
@@ -164,14 +168,18 @@ def measured(pairs: RankingPairs, scores: Sequence[float]) -> dict[str, float]:
         at += len(question.candidates)
         right = torch.tensor([[place in question.gold for place in own]])
         values = torch.tensor([list(own.values())])
-        lists.append(float(contrastive(values, right, ~right)) + float(judging(values, right, torch.ones_like(right))))
+        lists.append(
+            float(contrastive(values, right, ~right)) + float(pair_loss(values, right, torch.ones_like(right)))
+        )
         if question.gold:
             rank = _rank(question.offered, own, question.gold)
             ranks[""].append(rank)
             ranks.setdefault(f"/{question.source}", []).append(rank)
             whole = _rank(question.candidates, own, question.gold)
             ranks.setdefault(f"/{question.source}/all", []).append(whole)
-    measures = {f"{name}{suffix}": value for suffix, these in ranks.items() for name, value in ranked(these).items()}
+    measures = {
+        f"{name}{suffix}": value for suffix, these in ranks.items() for name, value in hit_and_mrr(these).items()
+    }
     return measures | {"loss": sum(lists) / max(1, len(lists))}
 
 

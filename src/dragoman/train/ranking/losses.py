@@ -27,7 +27,7 @@ def contrastive(scores: Tensor, right: Tensor, wrong: Tensor) -> Tensor:
     return mean.sum() / (count > 0).sum().clamp(min=1)
 
 
-def judging(scores: Tensor, right: Tensor, counted: Tensor) -> Tensor:
+def pair_loss(scores: Tensor, right: Tensor, counted: Tensor) -> Tensor:
     """Binary cross-entropy of the pairs that count, so that a score is the log-odds of being right."""
     each = functional.binary_cross_entropy_with_logits(scores.float(), right.float(), reduction="none")
     return each.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)
@@ -39,7 +39,7 @@ def first_right(scores: Sequence[float], right: Sequence[bool]) -> int | None:
     return next((rank for rank, place in enumerate(order, start=1) if right[place]), None)
 
 
-def ranked(ranks: Iterable[int | None]) -> dict[str, float]:
+def hit_and_mrr(ranks: Iterable[int | None]) -> dict[str, float]:
     """Return `hit@1` and `mrr` from the ranks of the best positives; None counts as a miss."""
     values = list(ranks)
     if not values:

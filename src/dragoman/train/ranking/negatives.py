@@ -73,7 +73,7 @@ def by_vectors(
     return negatives
 
 
-def drawn(
+def draw_negatives(
     question: RankingQuestion, hard: Sequence[int], *, own: int, mined: int, dice: random.Random
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The negatives of a question for one epoch: of its own candidates and of the mined ones, without repetition.
@@ -92,7 +92,7 @@ def drawn(
     return tuple(wrong), tuple(others[:mined])
 
 
-def narrowed(pairs: RankingPairs, analyse: Analyse, most: int) -> RankingPairs:
+def limit_candidates(pairs: RankingPairs, analyse: Analyse, most: int) -> RankingPairs:
     """Limit the pairs to about `most` candidates per question: positives, and the best by BM25."""
     if all(len(question.candidates) <= most for question in pairs.questions):
         return pairs

@@ -17,7 +17,7 @@ from dragoman.core.values import Evidence, Passage, Request, Source, SourceName
 from dragoman.retriever.linked import Titles
 from dragoman.retriever.repetition_penalty import replies
 from dragoman.retriever.search import Dependency, QueryKind, SourceSearch, searches
-from dragoman.retriever.vectors import spoken
+from dragoman.retriever.vectors import query_texts
 from dragoman.train.contract import Corpus
 
 Pool: TypeAlias = Literal["source", "linked"]
@@ -93,7 +93,7 @@ def pairs(
     return RankingPairs(tuple(questions), tuple(making.texts))
 
 
-def joined(first: RankingPairs, second: RankingPairs) -> RankingPairs:
+def join_pairs(first: RankingPairs, second: RankingPairs) -> RankingPairs:
     """Join two sets of pairs, with distinct texts."""
     places = {text: place for place, text in enumerate(first.texts)}
     new = [places.setdefault(text, len(places)) for text in second.texts]
@@ -155,7 +155,7 @@ class _Making:
             yield RankingQuestion(
                 f"{example.id} {source.name}",
                 source.name,
-                spoken(search),
+                query_texts(search),
                 search.query.text,
                 frozenset(self._numbers(mine)),
                 candidates,

@@ -14,8 +14,8 @@ from dragoman.retriever.search import Dependency, QueryKind
 from dragoman.retriever.trained import HEAD
 from dragoman.train.calibration.fitting import fit_calibration
 from dragoman.train.contract import Corpus, Job
-from dragoman.train.ranking.negatives import Analyse, narrowed
-from dragoman.train.ranking.pairs import Pool, RankingPairs, joined, pairs
+from dragoman.train.ranking.negatives import Analyse, limit_candidates
+from dragoman.train.ranking.pairs import Pool, RankingPairs, join_pairs, pairs
 from dragoman.train.recipe_tables import RecipeTable, TrunkTable
 
 if TYPE_CHECKING:
@@ -63,19 +63,19 @@ class Model(TrunkTable):
         return Negatives(self.own, self.words, self.mined, self.after, self.ceiling)
 
 
-def asked(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
+def ranking_questions(job: Job, inputs: Input) -> tuple[RankingPairs, RankingPairs]:
     """Return the questions of both sides; auxiliary ones are added to training's."""
     options = {"query": inputs.query, "dependency": inputs.dependency, "pool": inputs.pool, "empty": inputs.empty}
     train = pairs(job.train, side="training", **options)  # type: ignore[arg-type]  # checked by `Input`
     dev = pairs(job.dev, side="dev", **options)  # type: ignore[arg-type]
     if job.aux is not None:
-        train = joined(train, pairs(job.aux, side="auxiliary", **options))  # type: ignore[arg-type]
+        train = join_pairs(train, pairs(job.aux, side="auxiliary", **options))  # type: ignore[arg-type]
     return train, dev
 
 
 def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> RankingPairs:
     """Draw questions of dev with at most `most` candidates in all, for measures of an exported model."""
-    wide = narrowed(dev, analyse, _WIDEST)
+    wide = limit_candidates(dev, analyse, _WIDEST)
     order = list(range(len(wide.questions)))
     random.Random(seed).shuffle(order)
     places: set[int] = set()
@@ -100,7 +100,7 @@ def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> Ranki
     return RankingPairs(moved, tuple(wide.texts[old] for old in numbers))
 
 
-def offered(dev: RankingPairs) -> list[int]:
+def offered_indices(dev: RankingPairs) -> list[int]:
     """Return the indices of the offered candidates among all candidates of all questions."""
     numbers, at = [], 0
     for question in dev.questions:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.core.values import SourceName
 from dragoman.retriever.repetition_penalty import RepetitionPenalty
-from dragoman.train.ranking.losses import contrastive, first_right, ranked
+from dragoman.train.ranking.losses import contrastive, first_right, hit_and_mrr
 from dragoman.train.ranking.pairs import RankingPairs, RankingQuestion
 
 Embed = Callable[[Sequence[str]], Tensor]
@@ -67,7 +67,9 @@ class PairVectors:
             ranks[""].append(rank)
             ranks.setdefault(f"/{question.source}", []).append(rank)
             ranks.setdefault(f"/{question.source}/all", []).append(whole)
-        return {f"{name}{suffix}": value for suffix, values in ranks.items() for name, value in ranked(values).items()}
+        return {
+            f"{name}{suffix}": value for suffix, values in ranks.items() for name, value in hit_and_mrr(values).items()
+        }
 
     def loss(self, coldness: float) -> float:
         """Eq. 5 over each question's own candidates."""

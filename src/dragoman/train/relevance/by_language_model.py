@@ -15,7 +15,7 @@ from dragoman import prompts
 from dragoman.core.codec import Json
 from dragoman.core.values import Message, Passage, Prompt
 from dragoman.models.base_weights import base_digest
-from dragoman.retriever.prompted import SCORES, expected
+from dragoman.retriever.prompted import SCORES, expected_score
 from dragoman.train.relevance.answer_cache import AnswerCache
 from dragoman.train.relevance.candidate_pools import CandidatePool
 from dragoman.train.relevance.methods import Judged, Unanswered
@@ -69,7 +69,7 @@ class ChosenLabels(_PromptedLabels):
     def judge(self, pools: Sequence[CandidatePool]) -> list[Judged]:
         prompts = [self._prompt(pool, passage) for pool in pools for passage in pool.candidates]
         answers = iter(self._answers.choose(prompts, SCORES))
-        return [[expected(next(answers)) for _ in pool.candidates] for pool in pools]
+        return [[expected_score(next(answers)) for _ in pool.candidates] for pool in pools]
 
     def _prompt(self, pool: CandidatePool, passage: Passage) -> Prompt:
         return prompts.get(CHOOSE, self._language).format(

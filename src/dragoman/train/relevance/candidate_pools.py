@@ -60,7 +60,7 @@ class TurnToLabel:
         return tuple(passage.id for pool in self.pools for passage in pool.candidates)
 
 
-def asked(example: Example, which: Which) -> TurnToLabel | None:
+def turn_to_label(example: Example, which: Which) -> TurnToLabel | None:
     """Return the part of a turn that is labelled; None if there is nothing, as for the plan NULL."""
     sources = [source for source in example.sources if which == "all" or source.name in (example.gold.plan or ())]
     pools = []

@@ -20,7 +20,7 @@ from dragoman.core.errors import InputError
 from dragoman.core.examples import Example
 from dragoman.datasets.lines import lines
 from dragoman.datasets.schema import explained
-from dragoman.train.relevance.candidate_pools import TurnToLabel, Which, asked, whole
+from dragoman.train.relevance.candidate_pools import TurnToLabel, Which, turn_to_label, whole
 from dragoman.train.relevance.methods import TENTHS
 
 FORMAT: Literal[1] = 1
@@ -184,7 +184,7 @@ def read_relevance(
     which: Which = "all" if any(file.header.sources == "all" for file in files) else "plan"
     unlabelled = (example for key, example in by_id.items() if key not in seen)
     silent = (example for example in unlabelled if not gold or example.gold.evidence is None)
-    missing = [example.id for example in silent if asked(example, which) is not None]
+    missing = [example.id for example in silent if turn_to_label(example, which) is not None]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise _other(files[0].path if files else Path(), f"the turn '{missing[0]}'{more} has no labels")
@@ -196,7 +196,7 @@ def read_relevance(
 
 def _checked(file: LabelFile, row: LabelRow, example: Example) -> Mapping[str, float]:
     """Return the scores of a turn after checking that they belong to it."""
-    turn = asked(example, file.header.sources)
+    turn = turn_to_label(example, file.header.sources)
     candidates = frozenset(turn.ids) if turn is not None else frozenset()
     strange = next((key for key in row.scores if key not in candidates), None)
     if strange is not None:

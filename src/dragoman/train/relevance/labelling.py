@@ -13,7 +13,7 @@ from typing import TypeAlias
 from dragoman.core.errors import InputError, ModelError
 from dragoman.core.workers import InProcess, Shard, ShardJob, Tell, Work, Workers
 from dragoman.train.contract import Corpus
-from dragoman.train.relevance.candidate_pools import CandidatePool, TurnToLabel, Which, asked
+from dragoman.train.relevance.candidate_pools import CandidatePool, TurnToLabel, Which, turn_to_label
 from dragoman.train.relevance.label_file import LabelRow, header_of
 from dragoman.train.relevance.methods import Judged, RelevanceMethod, Unanswered, tenth
 from dragoman.train.relevance.unfinished_file import BATCH, UnfinishedFile
@@ -104,7 +104,7 @@ def _judged(method: RelevanceMethod, pools: Sequence[CandidatePool], tell: Tell)
 
 def to_label(corpus: Corpus, which: Which) -> tuple[TurnToLabel, ...]:
     """Return the turns with candidates to label."""
-    turns = tuple(turn for example in corpus.examples if (turn := asked(example, which)) is not None)
+    turns = tuple(turn for example in corpus.examples if (turn := turn_to_label(example, which)) is not None)
     if turns:
         return turns
     if not any(example.candidates for example in corpus.examples):

@@ -1,1 +1,1 @@
-"""Training of the unified model: sequences, losses, measures, plan offsets and length bias."""
+"""Joint training of the unified model (UniMS-RAG, SAFARI): sequences, losses, measures, plan offsets, length bias."""

@@ -63,7 +63,7 @@ def plan_offsets(
     return offsets, figures
 
 
-def calibrated(outcomes: Sequence[TurnOutcome], method: Any) -> Head:
+def similarity_calibrations(outcomes: Sequence[TurnOutcome], method: Any) -> Head:
     """Calibrations of expected similarities: one for all sources, and one for each source with enough dev data."""
     rows = [one for outcome in outcomes for one in outcome.candidates]
     if not rows:

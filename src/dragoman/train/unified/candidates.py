@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from dragoman.core.examples import Example
 from dragoman.core.values import Passage, SourceName
-from dragoman.models.unified.candidates import ordered
+from dragoman.models.unified.candidates import parents_first
 from dragoman.models.unified.model import Order
 from dragoman.sources.graph import SourceGraph
 
@@ -71,7 +71,7 @@ class CandidateSampler:
                 offer = LabelledCandidate(passage, is_gold, self._value(example, plan, passage, is_gold))
                 by_text.setdefault((passage.source, passage.text, passage.parent), offer)
         by_id = {offer.passage.id: offer for offer in by_text.values()}
-        return [by_id[passage.id] for passage in ordered(offer.passage for offer in by_text.values())]
+        return [by_id[passage.id] for passage in parents_first(offer.passage for offer in by_text.values())]
 
     def right(self, example: Example) -> list[Passage]:
         """Return the gold evidence of a turn that is among its passages."""
@@ -96,7 +96,7 @@ class CandidateSampler:
         return label
 
 
-def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Example:
+def with_likely_labels(example: Example, relevance: Relevance, *, least: float = 0.5) -> Example:
     """Add a likely plan and evidence from relevance labels to turns that have only a reply; others stay unchanged.
 
     Evidence is what is at least as relevant as `least`, the plan its sources with what they need.
@@ -110,7 +110,7 @@ def likely(example: Example, relevance: Relevance, *, least: float = 0.5) -> Exa
     return replace(example, gold=replace(gold, plan=plan, evidence=tuple(one.id for one in taken)))
 
 
-def capped(offers: Sequence[LabelledCandidate], most: int, dice: random.Random) -> list[LabelledCandidate]:
+def sample_candidates(offers: Sequence[LabelledCandidate], most: int, dice: random.Random) -> list[LabelledCandidate]:
     """Sample at most `most` candidates in random order; positives, and parents of sampled ones, are always included."""
     by_id = {offer.passage.id: offer for offer in offers}
     shuffled = list(offers)
@@ -131,10 +131,10 @@ def capped(offers: Sequence[LabelledCandidate], most: int, dice: random.Random) 
                 if is_gold or len(taken) + len(new) <= most:
                     taken |= {each.passage.id: each for each in new}
     order = [offer.passage for offer in shuffled if offer.passage.id in taken]
-    return [taken[passage.id] for passage in ordered(order)]
+    return [taken[passage.id] for passage in parents_first(order)]
 
 
-def distracted(
+def with_distractors(
     right: Sequence[LabelledCandidate], offers: Sequence[LabelledCandidate], most: int, dice: random.Random
 ) -> list[LabelledCandidate]:
     """The positives with up to `most` negatives of the same sources, in random order."""

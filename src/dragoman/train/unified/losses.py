@@ -15,14 +15,22 @@ from torch import Tensor
 from dragoman.core.tokens import STEPS
 from dragoman.train.loop.losses import listwise_loss
 
-__all__ = ["chosen", "class_weights", "listwise_loss", "similarity_targets", "spread", "together", "weighted"]
+__all__ = [
+    "class_weights",
+    "listwise_loss",
+    "similarity_margin",
+    "similarity_targets",
+    "soft_cross_entropy",
+    "total_loss",
+    "weighted_mean",
+]
 C = TypeVar("C", bound=Hashable)
 _MOST = 10.0
 """A class counts no more than so many times an average one."""
 
 
-def chosen(logits: Tensor, targets: Tensor) -> Tensor:
-    """-sum t log p at each place for targets that are shares of all options; both are (P, K)."""
+def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy with soft targets, -sum t log p at each place; `targets` are shares of the K options, (P, K)."""
     return -(targets * logits.float().log_softmax(-1)).sum(-1)
 
 
@@ -42,18 +50,18 @@ def similarity_targets(values: Tensor, *, soft: bool = False) -> Tensor:
     return targets
 
 
-def spread(logits: Tensor) -> Tensor:
+def similarity_margin(logits: Tensor) -> Tensor:
     """logit(1.0) - logit(0.0) of the eleven similarities, (P, 11) to (P,): the score by which candidates are
     compared."""
     return logits[:, STEPS].float() - logits[:, 0].float()
 
 
-def weighted(losses: Tensor, weights: Tensor) -> Tensor:
+def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:
     """The mean of w x loss over places; 0, which still has a gradient, where there are none."""
     return (losses * weights).sum() / max(len(losses), 1)
 
 
-def together(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+def total_loss(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """L = w_source L_source + w_sim L_sim + w_response L_response (Eq. 7), plus further weighted terms; a term without
     places is 0."""
     terms = [weights.get(name, 1.0) * part for name, part in parts.items() if weights.get(name, 1.0)]

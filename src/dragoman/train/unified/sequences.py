@@ -16,12 +16,18 @@ from dragoman.core.examples import Example
 from dragoman.core.tokens import END_OF_EVIDENCE, SOURCE, STEPS, Shown, WrittenSequence, tenths
 from dragoman.core.values import Passage, Source, SourceName
 from dragoman.models.unified.candidates import candidates as placed
-from dragoman.models.unified.candidates import said
+from dragoman.models.unified.candidates import passage_text
 from dragoman.models.unified.model import Order, TurnTokens, Writing
 from dragoman.models.unified.order_tree import order_tree
 from dragoman.models.unified.token_tree import Segment
-from dragoman.models.unified.turn_trees import fitted, judged
-from dragoman.train.unified.candidates import CandidateSampler, LabelledCandidate, Relevance, capped, distracted
+from dragoman.models.unified.turn_trees import fit_evidence, judged_evidence
+from dragoman.train.unified.candidates import (
+    CandidateSampler,
+    LabelledCandidate,
+    Relevance,
+    sample_candidates,
+    with_distractors,
+)
 from dragoman.train.unified.training_trees import CandidateGroup, DrawOptions, Examined, Kind, TargetPlace, TrainingTree
 
 
@@ -75,7 +81,7 @@ class Sequences:
         plan = self._plan_of(example)
         whole = dice.random() < self._drawing.share or whole
         offers = self._offers.of(example, plan, dice) if whole else []
-        offered = capped(offers, self._drawing.most_candidates, dice)
+        offered = sample_candidates(offers, self._drawing.most_candidates, dice)
         shown = self._shown(example, plan, offered, dice)
         layout = self._turns.shape.layout
         written, after = self._written(example, plan, shown) if whole else (None, ())
@@ -103,7 +109,7 @@ class Sequences:
         known_right = example.gold.evidence is not None  # where it is not, nobody can say which candidates are wrong
         offered = self._offers.of(example, plan, dice) if whole and known_right else []
         if most:
-            offered = capped(offered, most, dice)
+            offered = sample_candidates(offered, most, dice)
         gold = [one for one in offered if one.is_gold]
         shown = [_as_shown(one, STEPS) for one in gold]
         written, after = self._written(example, plan, shown) if whole else (None, ())
@@ -137,9 +143,9 @@ class Sequences:
         if plan is None or not (example.gold.reply or "").strip():
             return None
         shown = tuple(
-            Shown(one.source, said(one), STEPS if self._judges else None) for one in self._offers.right(example)
+            Shown(one.source, passage_text(one), STEPS if self._judges else None) for one in self._offers.right(example)
         )
-        writing, _ = fitted(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
+        writing, _ = fit_evidence(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
         return writing
 
     def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
@@ -174,7 +180,7 @@ class Sequences:
             by_id.get(passage.id) or LabelledCandidate(passage, True, 1.0) for passage in self._offers.right(example)
         ]
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
-        chosen = distracted(right, offers, self._drawing.distractors, dice)
+        chosen = with_distractors(right, offers, self._drawing.distractors, dice)
         exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
         return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
 
@@ -195,7 +201,7 @@ class Sequences:
         if plan is None:
             return None, ()
         writing = Writing(example.context, WrittenSequence(plan, tuple(shown)))
-        fitting, _ = fitted(self._turns, writing)
+        fitting, _ = fit_evidence(self._turns, writing)
         reply = example.gold.reply if self._drawing.answer else None
         return fitting.written, () if reply is None or not reply.strip() else self._turns.response(reply)
 
@@ -217,7 +223,7 @@ class Sequences:
             depths: dict[str, int] = {}
             for one in offered:
                 above = depths.get(one.passage.parent or "", 0) if turns.shape.layout == "tree" else 0
-                depths[one.passage.id] = above + len(self._branch(one.passage.source, said(one.passage)))
+                depths[one.passage.id] = above + len(self._branch(one.passage.source, passage_text(one.passage)))
             longest = max(len(ids) for ids in self._chosen(example, after=self._checks).sequences.values())
             deep = max(depths.values()) + longest
         return max(line, deep)
@@ -274,7 +280,7 @@ class Sequences:
             pieces = turns.evidence(written.evidence)
         else:
             for shown in written.evidence:
-                pieces += judged(turns, shown)
+                pieces += judged_evidence(turns, shown)
                 after_each.append((shown, len(pieces) - 2))
         segment = builder.add((*pieces, *after[:-1]), on) if pieces or after[1:] else on
         if judging and self._judges:
@@ -305,13 +311,13 @@ class Sequences:
         seen: list[int] = []
         after_each: list[tuple[int, int]] = []
         for one in offered:
-            text = said(one.passage)
+            text = passage_text(one.passage)
             shown = left.pop((one.passage.source, text), None)
             branch = self._branch(one.passage.source, text)
-            segment = builder.add(branch if shown is None else judged(turns, shown), on)
+            segment = builder.add(branch if shown is None else judged_evidence(turns, shown), on)
             after_each.append((segment, len(branch) - 1))
             seen += [] if shown is None else [segment]
-        seen += [builder.add(judged(turns, shown), on) for shown in left.values()]
+        seen += [builder.add(judged_evidence(turns, shown), on) for shown in left.values()]
         self._judged(builder, offered, after_each)
         if after:
             begin = turns.ids((END_OF_EVIDENCE,))
@@ -392,4 +398,4 @@ class _TreeBuilder:
 
 
 def _as_shown(one: LabelledCandidate, tens: int | None) -> Shown:
-    return Shown(one.passage.source, said(one.passage), tens)
+    return Shown(one.passage.source, passage_text(one.passage), tens)

@@ -43,7 +43,7 @@ def orders_of(sources: tuple[Source, ...]) -> tuple[Order, ...]:
     return legal_orders(SourceGraph(sources), {source.name for source in sources})
 
 
-def renamed(corpus: Corpus, names: Mapping[str, str]) -> Corpus:
+def rename_sources(corpus: Corpus, names: Mapping[str, str]) -> Corpus:
     """Rename sources, so that sets with different names for one thing train the same tokens; equal names merge.
 
     `needs` is dropped, since sets seldom agree on it; the agents that run the model declare it. Parents of passages

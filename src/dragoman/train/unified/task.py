@@ -1,4 +1,4 @@
-"""Training task of a unified model: turns as token trees, packed into rows, with all losses in one pass.
+"""Joint training of a unified model (UniMS-RAG): turns as token trees in packed rows, all losses in one pass.
 
 Hidden states come from the base; the vocabulary is only computed at labelled places. The same turn, packed with
 others or alone, on a CPU or a GPU, gives the same loss.
@@ -36,7 +36,14 @@ from dragoman.models.unified.packed import (
 from dragoman.models.unified.token_tree import Layout, laid_out
 from dragoman.models.unified.tree_attention import can_attend
 from dragoman.train.unified.dev_pass import Examining
-from dragoman.train.unified.losses import chosen, listwise_loss, similarity_targets, spread, together, weighted
+from dragoman.train.unified.losses import (
+    listwise_loss,
+    similarity_margin,
+    similarity_targets,
+    soft_cross_entropy,
+    total_loss,
+    weighted_mean,
+)
 from dragoman.train.unified.measures import TurnOutcome, measures
 from dragoman.train.unified.sequences import Sequences
 from dragoman.train.unified.training_trees import TargetPlace, TrainingTree
@@ -161,7 +168,7 @@ class UnifiedTask:
 
     def loss(self, batch: Sequence[int]) -> Tensor:
         losses = self.losses(batch)
-        return together(losses, self._settings.weights)
+        return total_loss(losses, self._settings.weights)
 
     def losses(self, batch: Sequence[int]) -> dict[str, Tensor]:
         """Return the mean loss of each kind over its positions in the batch."""
@@ -189,13 +196,13 @@ class UnifiedTask:
             mine = [i for i, place in enumerate(packed_batch.places) if place.kind == kind]
             if mine:
                 weights = torch.tensor([packed_batch.places[i].weight for i in mine], device=self._device)
-                losses[kind] = weighted(each[mine], weights)
+                losses[kind] = weighted_mean(each[mine], weights)
         if packed_batch.lists and self._settings.weights.get("listwise", 1.0):
             number = {place: i for i, place in enumerate(judged)}
             rows = [number[place] for place, _, _ in packed_batch.lists]
             lists = torch.tensor([group for _, group, _ in packed_batch.lists], device=self._device)
             gold = torch.tensor([float(right) for _, _, right in packed_batch.lists], device=self._device)
-            losses["listwise"] = listwise_loss(spread(tens[rows]), gold, lists)
+            losses["listwise"] = listwise_loss(similarity_margin(tens[rows]), gold, lists)
         return losses
 
     def measure(self) -> Mapping[str, float]:
@@ -251,7 +258,7 @@ class UnifiedTask:
 
     def _packed(self, batch: Sequence[int], epoch: int) -> _PackedBatch:
         lessons = [self._sequences.tree(self._examples[row], epoch) for row in batch]
-        return batched(lessons, self._width())
+        return pack_batch(lessons, self._width())
 
     def _width(self) -> int | None:
         """Return the width of rows; equal for all on FlexAttention, so that kernels compile once."""
@@ -286,7 +293,7 @@ class UnifiedTask:
         """
         if over == "options":
             logits = self._some_logits(at, options[0].tolist())
-            return chosen(logits, shares), logits
+            return soft_cross_entropy(logits, shares), logits
 
         def part(hidden: Tensor, tokens: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
             logits = vocabulary_logits(self.model, hidden)
@@ -329,7 +336,7 @@ def token_batches(rows: Sequence[int], sizes: Sequence[int], settings: TaskSetti
     return batches
 
 
-def batched(lessons: Sequence[TrainingTree], width: int | None) -> _PackedBatch:
+def pack_batch(lessons: Sequence[TrainingTree], width: int | None) -> _PackedBatch:
     """Pack training trees into rows, with all their positions and lists."""
     packed = pack([lesson.segments for lesson in lessons], width=width)
     places: list[TargetPlace] = []
@@ -358,7 +365,7 @@ def _attention(wanted: str, device: str) -> Attention:
 
 
 def _some(examples: Sequence[T], count: int, seed: int) -> Sequence[T]:
-    """Draw this many turns, in order; 0: all."""
+    """Draw this many turns and keep their order; 0: all."""
     if not count or count >= len(examples):
         return examples
     places = set(random.Random(seed).sample(range(len(examples)), count))
