@@ -13,6 +13,14 @@ from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
 
+_ALTERNATIVE = re.compile(
+    r".*?(?:\b(?:and|or)\b|,)[ ,]*(?:and |or |for |also )*(?:(?:all|any|young|older|elderly) )?"
+    r"(?:(?:people|persons|those|anyone|everyone|visitors|guests|children|adults|kids|teenagers) )?(?:who are |aged )?"
+    r"|.*?[和或及、].*"
+)
+"""What stands between a status and an age of which either is enough: "students and people over 60"."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A clause with its truth in a situation; `outcome` is the condition that decided or that is missing."""
@@ -23,6 +31,8 @@ class State:
     opaque: bool = False
     excepted: bool = False
     items: tuple[Outcome, ...] = ()
+    met: bool = False
+    """Whether a fact meets one of its conditions."""
 
     @property
     def readable(self) -> bool:
@@ -36,9 +46,9 @@ def state(clause: Clause, situation: Situation) -> State:
     items = tuple(outcome for outcome in outcomes if outcome.condition.attribute == "item")
     truth, outcome = _together(clause, outcomes)
     opaque = clause.opaque or any(o.truth is None and not o.missing for o in outcomes)
-    if truth is False or not clause.exceptions:
-        return State(clause, truth, outcome, opaque, items=items)
-    return _excepted(State(clause, truth, outcome, opaque, items=items), situation)
+    met = any(each.truth and each.fact for each in outcomes)
+    current = State(clause, truth, outcome, opaque, items=items, met=met)
+    return current if truth is False or not clause.exceptions else _excepted(current, situation)
 
 
 def _assumed(clause: Clause, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -100,7 +110,7 @@ def _disjoint(first: Condition, second: Condition) -> bool:
 def _joined(text: str, first: str, second: str) -> bool:
     places = sorted(((text.find(first), len(first)), (text.find(second), len(second))))
     between = text[places[0][0] + places[0][1] : places[1][0]]
-    return re.search(r"\b(?:and|or)\b|,|和|或|及|、", between) is not None
+    return _ALTERNATIVE.fullmatch(between) is not None
 
 
 def _any(group: Sequence[Outcome]) -> tuple[bool | None, Outcome]:

@@ -122,6 +122,7 @@ _UNACCOMPANIED = re.compile(r"\bwithout an? (?:adult|parent|guardian|grown-up)\b
 _ZH_ITEM = re.compile("凭|持|出示|须带|带好")
 _BOOKED = re.compile(r"\b(?:have|has|are|is)? ?(?:booked|reserved(?! for)|a (?:booking|reservation))\b|预约|预订")
 _CHILD = re.compile(r"\b(?:children|kids|child)\b|儿童|小孩|孩子")
+_PEOPLE = re.compile(r"people|persons|visitors|guests|adults|children|kids|others|those|this|is|was|pays|costs")
 _ADULT = re.compile(r"\badults?\b|成人")
 _HEADING = re.compile(r"^(?P<heading>[^.:;!?]{1,50}): (?=[A-Z])")
 
@@ -138,6 +139,7 @@ _SHARED_UNIT = re.compile(
     r"(?P<high>\d+(?:\.\d+)?) ?(?P<unit>metres?|meters?|m|cm|kg|kilos?|years?|months?|weeks?|days?|hours?|minutes?|people|persons)\b"
 )
 """Two bounds that share a unit: "over 5 and up to 7 metres"."""
+_PRICE_BEFORE = re.compile(r"\d(?: ?(?:€|£|\$|[a-z]+))? for\b")
 _BULLET = re.compile(r"[*•·-] |\d{1,2}[.)] ")
 
 
@@ -400,7 +402,7 @@ def _price_list(text: str, tongue: Language) -> list[Clause]:
     """The prices of a list such as `adults 14, children 7, under 4 free`; empty where a sentence is none."""
     text = _BRACKET.sub(lambda match: match[0].replace(",", " and").replace("，", "和"), text)
     text = _PRICE_IN_BRACKETS.sub(r", \g<price>", text)
-    parts = [part.strip() for part in _SEGMENT.split(text) if part and part.strip()]
+    parts = [piece for part in _SEGMENT.split(text) if part and part.strip() for piece in _priced(part.strip())]
     if len(parts) < 2:
         return []
     found = []
@@ -424,7 +426,7 @@ def _price_list(text: str, tongue: Language) -> list[Clause]:
             if re.search(r"\b(?:full|normal|regular|standard) ", part)
             else ""
         )
-        opaque = _OPAQUE.search(masked) is not None
+        opaque = _OPAQUE.search(masked) is not None or _has_unknown_group(masked, named)
         effect: Effect = "discount" if reduced else "price"
         found.append(
             Clause(part, effect, (*conditions, *named), opaque=opaque, amount="0" if free and not amount else amount,
@@ -435,6 +437,37 @@ def _price_list(text: str, tongue: Language) -> list[Clause]:
     if not any(clause.amount not in ("", "0") for clause in found):
         found = [replace(clause, effect="free", amount="") if clause.amount == "0" else clause for clause in found]
     return [replace(clause, text=text) if len(found) == 1 else clause for clause in found]
+
+
+def _has_unknown_group(masked: str, named: list[Condition]) -> bool:
+    """Whether a status stands beside a group that is none known here: "students and florists"."""
+    for status in named:
+        for match in re.finditer(
+            rf"(?:\b(?P<before>[a-z]+) (?:and|or) )?{re.escape(status.text)}(?:,? (?:and|or) (?P<after>[a-z]+))?",
+            masked,
+        ):
+            beside = [match["before"], match["after"]]
+            if any(
+                word and word.endswith("s") and not _PEOPLE.fullmatch(word) and not _named(word, "en")
+                for word in beside
+            ):
+                return True
+    return False
+
+
+def _priced(part: str) -> list[str]:
+    """A part of a list with one price a piece: "adults pay 14 and children pay 6" is two."""
+    pieces: list[str] = []
+    prefix = ""
+    for piece in part.split(" and "):
+        if _amount(piece, comparisons(piece)[1]):
+            pieces.append(f"{prefix}{piece}")
+            prefix = ""
+        elif pieces and _PRICE_BEFORE.search(pieces[-1]):  # "9 euros for students and trainees"
+            pieces[-1] += f" and {piece}"
+        else:  # "students and trainees pay 9 euros"
+            prefix += f"{piece} and "
+    return [part] if prefix or len(pieces) < 2 else [piece.strip() for piece in pieces]
 
 
 def _bare_amount(part: str, spans: list[Span]) -> str:

@@ -43,6 +43,10 @@ def decide(target: str, states: Sequence[State], situation: Situation) -> Decisi
     grants = [state for state in readable if state.clause.effect in ("free", "discount")]
     if len(readable) < len(states) and not any(state.truth and state.clause.conditions for state in readable):
         return None
+    if any(state.met and state.truth is None and not state.readable for state in states) and not any(
+        state.truth and state.clause.conditions and not _is_everybodys(state) for state in listed
+    ):
+        return None  # a group that code does not know may be the user's
     if listed:
         decision = _from_list(target, listed, grants)
         if decision is not None:
@@ -93,14 +97,20 @@ def _listed(listed: Sequence[State]) -> tuple[State, str] | Decision | None:
     # The narrowest price counts: "children under 6" before "children".
     holding.sort(key=lambda state: (-len(state.clause.conditions), float(state.clause.amount or 0)))
     missing = [state for state in conditional if state.truth is None]
-    if holding:
+    nearly = [state for state in missing if state.met]  # "students under 27" to who is 24
+    if holding and not (nearly and _is_everybodys(holding[0])):
         return holding[0], holding[0].clause.amount
     if missing:
-        return unknown(missing[0])
+        return unknown((nearly or missing)[0])
     failed = conditional[0] if conditional else None
     if len(general) == 1 and (failed is not None or len(listed) == 1):
         return (State(general[0].clause, True, failed.outcome if failed else None), general[0].clause.amount)
     return None
+
+
+def _is_everybodys(state: State) -> bool:
+    """Whether a price is that of all adults or all children."""
+    return all(condition.attribute in ("adult", "child") for condition in state.clause.conditions)
 
 
 def _from_grant(target: str, state: State) -> Decision | None:
