@@ -1,4 +1,4 @@
-"""Price lists in many wordings: the price that a person pays follows from the list as a program, never from its text."""
+"""Price lists in many wordings: the price that a person pays follows from the list, never from its text."""
 
 from __future__ import annotations
 

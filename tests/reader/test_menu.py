@@ -16,12 +16,12 @@ def dishes(text, question, *facts):
     option = Option(text.splitlines()[0], "", evidence, None, 1.0, 0.5, 0.0)
     told = [Evidence(Passage(f"f{i}", "MEMORY", fact), 1.0) for i, fact in enumerate(facts)]
     answer = fitting_dishes(question, [option], told)
-    return None if answer is None else " | ".join(option.sentence for option in answer.options)
+    return None if answer is None else answer.opening + " | ".join(option.sentence for option in answer.options)
 
 
 def test_dishes_that_name_what_is_avoided_are_left_out():
     said = dishes(MENU, "What could she have for dinner?", "My wife Ana is allergic to nuts.")
-    assert said == "Listed without nuts: Risotto with parmesan, 15 euros; Lentil stew, 12 euros, vegan"
+    assert said == "Listed without nuts:\nRisotto with parmesan, 15 euros | Lentil stew, 12 euros, vegan"
 
 
 @pytest.mark.parametrize(("text", "dish"), [(MENU, "Lentil stew"), (TABLE, "Curry")])

@@ -12,7 +12,6 @@ from dragoman.decision.conditions import Clause
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
-
 _ALTERNATIVE = re.compile(
     r".*?(?:\b(?:and|or)\b|,)[ ,]*(?:and |or |for |also )*(?:(?:all|any|young|older|elderly) )?"
     r"(?:(?:people|persons|those|anyone|everyone|visitors|guests|children|adults|kids|teenagers) )?(?:who are |aged )?"

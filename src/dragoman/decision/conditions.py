@@ -78,7 +78,7 @@ _FREE = re.compile(
     r"(?<!-)\bfree\b(?! (?:time|wi-?fi|seats?|space|place|range|from))|\bno charge\b|\bpay nothing\b|\bwithout charge\b|免费|免票|免运费|免收"
 )
 _DISCOUNT = re.compile(
-    r"\bpays? half\b|\bhalf the (?:price|fare)|\bhalf fare|\bhalf[- ]price|\breduced (?:price|rate|fare|fee|admission|ticket)|\bdiscount|\b\d+ ?(?:%|percent) (?:off|less|discount|reduction)"
+    r"\bpays? half\b|\bhalf the (?:price|fare)|\bhalf fare|\bhalf[- ]price|\breduced (?:price|rate|fare|fee|admission|ticket)|\bdiscount|\b\d+ ?(?:%|per ?cent) (?:off|less|cheaper|discount|reduction)"
     r"|\bconcession|\breduction\b|\bcheaper\b|半价|半票|优惠|打?\d(?:\.\d)?折|折扣"
 )
 _FORBID = re.compile(

@@ -10,7 +10,7 @@ from dragoman.decision.clauses import State, decided_by, unknown
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
-_PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|percent) (?:off|less|discount|reduction)")
+_PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|per ?cent) (?:off|less|cheaper|discount|reduction)")
 _AMOUNT = re.compile(
     r"(?P<sign>[€£$])? ?(?<![\d.])(?P<number>\d++(?:\.\d++)?+)"
     r"(?: ?(?P<word>€|£|\$|euros?\b|pounds?\b|dollars?\b|francs?\b|crowns?\b))?"

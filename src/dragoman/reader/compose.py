@@ -51,7 +51,8 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
             return phrase("verdict-by-fact", language, verdict=verdict, rule=rule, fact=reason) + source
         opening = phrase("verdict", language, verdict=verdict)
     if reason:
-        return opening + phrase("rule-and-fact", language, rule=rule.rstrip(_END), fact=reason) + source
+        rule, end = (rule, "\n") if "\n" in rule else (rule.rstrip(_END), ". ")
+        return opening + phrase("rule-and-fact", language, rule=rule, end=end, fact=reason) + source
     return opening + rule + source
 
 
@@ -63,7 +64,10 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
         before = [text + source for text, source in zip(texts[:-1], sources[:-1], strict=True)]
         texts = [*before, texts[-1]]
     points = len(texts) > 1 and not any(text.rstrip().endswith((".", "!", "?", "。")) for text in texts)
-    joined = "\n".join(dict.fromkeys(texts)) if points and len(set(sources)) == 1 else quoted(texts, language)
+    if points and len(set(sources)) == 1:
+        joined = "\n".join(f"- {text}" for text in dict.fromkeys(texts))
+    else:
+        joined = quoted(texts, language)
     return joined, sources[-1] if sources else ""
 
 

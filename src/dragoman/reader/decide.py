@@ -25,6 +25,7 @@ from dragoman.decision.tables.cells import (
     row_for,
     row_sentence,
     row_verdict,
+    whom,
 )
 from dragoman.decision.tables.lists import pick_points
 from dragoman.decision.tables.rows import pick
@@ -39,6 +40,7 @@ from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import QuestionKind, question_kind
+from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 
 _CONSIDERED = 12
@@ -140,7 +142,7 @@ def decide(
     if kind == "polar":
         chosen = _polar(judged, facts, asked)
     else:
-        chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts)
+        chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question)
     if chosen is not None:
         return chosen
     return _closest(near, asked_roots, analyse) if facts else None
@@ -386,30 +388,33 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     return None
 
 
-def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
+def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> Answer | None:
     """The rule that applies to the user by one of their facts, first one that gives a value, such as a price."""
     told = {fact.text for fact in facts}
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
         chosen = next((each for each in fitting if each.decision.value), fitting[0])
-        return replace(_answer([chosen], facts), decision=None, opening=_price_first(chosen))
+        opening = _price_first(chosen, whom([fact.text for fact in facts], asked))
+        return replace(_answer([chosen], facts), decision=None, opening=opening)
     best = judged[0]
     if _is_open(best):
         return _answer([best], facts)
     return None
 
 
-def _price_first(judged: _Judged) -> str:
-    """Return this user's price if the rule names more than one; empty otherwise, or without a currency."""
+def _price_first(judged: _Judged, person: str) -> str:
+    """Return this person's price if the rule names more than one; empty otherwise, or without a currency."""
     value, sentence = judged.decision.value, judged.option.sentence
     amounts = prices_in(sentence)
     if value == "0":
-        return phrase("price-free", "en") if amounts else ""
+        return phrase("price-free", "en", whom=second_person(person)) if amounts else ""
     own = next((amount for amount in amounts if amount.number == value), None)
     unit = next((amount for amount in amounts if amount.currency), None)
     if own is None or unit is None or len({amount.number for amount in amounts}) < 2:
         return ""
-    return phrase("price-own", "en", amount=own.written or unit.written.replace(unit.number, value))
+    return phrase(
+        "price-own", "en", whom=second_person(person), amount=own.written or unit.written.replace(unit.number, value)
+    )
 
 
 def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:

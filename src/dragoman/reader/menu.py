@@ -19,7 +19,7 @@ from dragoman.text.sentences import sentences
 _WHAT = re.compile(r"\b(?:what|which|anything|something|any|everything)\b", re.IGNORECASE)
 _EATING = re.compile(
     r"\b(?:eat|have|order|drink|choose|try|suits?|suitable|safe|food|dish|dishes|meals?|menu|dinner|lunch|breakfast|supper"
-    r"|snack|dessert|cake|course)\b",
+    r"|snack|dessert|cake|(?:first|main|second) course)\b",
     re.IGNORECASE,
 )
 _LEAST = 2
@@ -46,8 +46,9 @@ def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evi
     if len(kept) == len(dishes) or not kept:
         return None
     used = [fact for fact in facts if fact.text in {known.text for known in avoided.values()}]
-    texts = kept if labelled else [_listed(kept, avoided)]
-    return Answer(tuple(replace(menu, sentence=text, fact=None) for text in texts), tuple(used))
+    opening = "" if labelled else f"Listed without {_foods(avoided)}:\n"
+    fitting = tuple(replace(menu, sentence=dish, fact=None) for dish in kept)
+    return Answer(fitting, tuple(used), opening=opening, compared=True)
 
 
 def _is_menu(text: str) -> bool:
@@ -62,8 +63,7 @@ def _dishes(text: str) -> list[str]:
     return [row_sentence(item) for item in points(text) or rows]
 
 
-def _listed(dishes: Sequence[str], avoided: dict[str, Known]) -> str:
-    """Dishes whose words only lack what is avoided, said as no more than that."""
+def _foods(avoided: dict[str, Known]) -> str:
+    """What is avoided, in words: dishes whose words only lack it are said to be no more than that."""
     foods = [f"{food}s" if food in ("nut", "peanut", "egg") else food for food in avoided]
-    named = foods[0] if len(foods) == 1 else f"{', '.join(foods[:-1])} or {foods[-1]}"
-    return f"Listed without {named}: {'; '.join(dish.rstrip('.') for dish in dishes)}"
+    return foods[0] if len(foods) == 1 else f"{', '.join(foods[:-1])} or {foods[-1]}"

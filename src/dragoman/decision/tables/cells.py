@@ -41,7 +41,7 @@ _ASKING = (
 _PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
 _PLAIN_COLUMN = re.compile(
     r"(?P<price>prices?|costs?|fees?|fares?|charges?)|(?P<when>times?|days?|when|hours|opening hours|dates?)"
-    r"|(?P<note>notes?|remarks?|comments?|details?|conditions?)",
+    r"|(?P<note>notes?|remarks?|comments?|details?|conditions?|(?:for )?whom?|(?:suitable )?for|participants|group)",
     re.IGNORECASE,
 )
 """Columns whose name adds nothing to a value that says what it is."""
@@ -264,8 +264,8 @@ def _is_of(known: Known, current: Situation, question: str) -> bool:
 
 def about(facts: Sequence[str], question: str) -> str:
     """A question for permission about the same person and nothing else, for a rule whose topic is known to fit."""
-    whom = _whom(facts, question)
-    return "Can I?" if whom == "me" else f"Can {whom}?"
+    person = whom(facts, question)
+    return "Can I?" if person == "me" else f"Can {person}?"
 
 
 def _asked_for(rows: Sequence[tuple[str, Row]], question: str, analyse: Analyse) -> list[tuple[str, Row]]:
@@ -284,7 +284,7 @@ def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | N
     decided = None
     for condition in conditions:
         # Which row is the user's does not depend on what of it is asked for, but on whom the question is about.
-        asked = question if language(question) == "zh" else f"How much is it for {_whom(facts, question)}?"
+        asked = question if language(question) == "zh" else f"How much is it for {whom(facts, question)}?"
         decision = replace(_decision((condition, _ANY_PRICE), facts, asked), value="")
         if decision.verdict == "no" and decision.fact:
             return None
@@ -293,7 +293,7 @@ def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | N
     return decided
 
 
-def _whom(facts: Sequence[str], question: str) -> str:
+def whom(facts: Sequence[str], question: str) -> str:
     """Return the words for the subject of a question: "me", "Mila", "my daughter"."""
     current = situation(facts, question)
     names = [key for key in current.subject if key in current.people.names]
