@@ -1,8 +1,16 @@
 """Questions that rows of a table answer by comparing them."""
 
+import re
+
 import pytest
 
 from dragoman.decision import pick
+from dragoman.decision.tables.cells import cell_for
+
+
+def words(text):
+    return tuple(re.findall(r"\w+", text.lower()))
+
 
 BOATS = (
     "boat: Gull; days: Monday to Friday; departure: 08:15; duration: 50 minutes; fare: 12 euros",
@@ -85,3 +93,21 @@ def test_ties_name_every_row():
     choice = pick("Which is the cheapest?", ("room: A; price: 40", "room: B; price: 40", "room: C; price: 41"))
     assert choice is not None
     assert choice.labels == ("A", "B")
+
+
+FEES = "service: yearly check; dog: £48; cat: £42; rabbit: £35"
+
+
+@pytest.mark.parametrize(
+    ("facts", "question", "value"),
+    [
+        (["I have a beagle called Odin."], "What is a yearly check for Odin?", "£48"),
+        (["I have a beagle called Odin and three rabbits."], "What is a yearly check for Odin?", "£48"),
+        (["I have a kitten."], "What does a yearly check cost?", "£42"),
+        (["I have a dog.", "I have a cat."], "What does a yearly check cost?", None),
+        (["I have a parrot."], "What does a yearly check cost?", None),
+    ],
+)
+def test_the_column_of_ones_own_animal_is_looked_up(facts, question, value):
+    cell = cell_for(question, FEES, facts, words)
+    assert (cell.value if cell else None) == value

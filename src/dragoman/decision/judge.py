@@ -50,11 +50,30 @@ class SentenceJudge:
         warm(self._scorer)
 
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
-        """Score each sentence for the question, given the facts."""
+        """Score each sentence for the question, given those of the facts that bear on it.
+
+        Facts of other matters would blur what a sentence answers, so that each is first read alone with the best
+        sentences, and only those that change a reading are read together.
+        """
         texts = [" ".join(fact.text.split()) for fact in facts[:MOST_FACTS]]
-        own = user_values(texts, question)
-        scores = self._scorer.score(question, [(" ".join(texts), placed(option, own)) for option in options])
-        return [Reading(option, score) for option, score in zip(options, scores, strict=True)]
+        scores = self._scores(question, [(option, texts) for option in options])
+        if len(texts) < 2:
+            return _readings(options, scores)
+        bare = self._scores(question, [(option, []) for option in options])
+        likeliest = sorted(range(len(options)), key=lambda place: -max(scores[place].answers, bare[place].answers))[
+            :_TRIED
+        ]
+        single = iter(self._scores(question, [(options[place], [text]) for place in likeliest for text in texts]))
+        bearing = [[text for text in texts if _changes(next(single), bare[place])] for place in likeliest]
+        chosen = self._scores(question, [(options[place], own) for place, own in zip(likeliest, bearing, strict=True)])
+        for place, score in zip(likeliest, chosen, strict=True):
+            scores[place] = score
+        return _readings(options, scores)
+
+    def _scores(self, question: str, pairs: Sequence[tuple[Option, Sequence[str]]]) -> list[PairScore]:
+        """Score sentences, each with some facts."""
+        read = [(" ".join(texts), placed(option, user_values(texts, question))) for option, texts in pairs]
+        return list(self._scorer.score(question, read))
 
     def gains(
         self, question: str, option: Option, facts: Sequence[Evidence], verdicts: Sequence[Verdict]
@@ -76,6 +95,16 @@ class SentenceJudge:
             return {}
         gains = self.gains(question, best.option, some, _SAID)
         return {fact.id: min(1.0, _BEARS + gain) for fact, gain in zip(some, gains, strict=True) if gain >= _MATTERS}
+
+
+def _readings(options: Sequence[Option], scores: Sequence[PairScore]) -> list[Reading]:
+    return [Reading(option, score) for option, score in zip(options, scores, strict=True)]
+
+
+def _changes(score: PairScore, bare: PairScore) -> bool:
+    """Whether a fact makes a sentence say yes or no, or speak to the question; other facts only blur it."""
+    gains = [score.verdict[name] - bare.verdict[name] for name in _SAID]
+    return max(*gains, score.answers - bare.answers) >= _MATTERS
 
 
 def question_of(context: Context) -> str:

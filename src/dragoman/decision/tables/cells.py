@@ -126,11 +126,45 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
         named = _named(question, row, analyse)
     if len(named) == 1:
         return _cell(row, *named[0], None)
+    of_thing = _for_ones_thing(row, facts, question) if language(text) != "zh" else None
+    if of_thing is not None:
+        return of_thing
     personal = [(cell, _decision(cell, facts, question)) for cell in row.cells]
     fitting = [(cell, decision) for cell, decision in personal if decision.verdict == "yes" and decision.fact]
     if len(fitting) == 1:
         (name, value), decision = fitting[0]
         return _cell(row, name, value, decision)
+    return None
+
+
+def _for_ones_thing(row: Row, facts: Sequence[str], question: str) -> Cell | None:
+    """The cell of a row with a column for each kind of thing: "dog" for who asks about Bruno, a labrador."""
+    taxonomy = categories("en")
+    columns = [
+        (name, value, things)
+        for name, value in row.cells
+        if (things := [taxonomy.thing_of(match) for match in taxonomy.thing_words.finditer(name.lower())])
+    ]
+    if len(columns) < 2:
+        return None
+    current = situation(facts, question)
+    owned = [known for known in current.known if known.attribute == "thing" and known.truth]
+    kinds = {kind for name, kind in current.people.names.items() if kind and name in question.lower()}
+    by_name = [known for known in owned if known.asked or known.name in kinds]
+    for meant in (by_name, owned):
+        fitting = {
+            name: (value, known)
+            for known in meant
+            for name, value, things in columns
+            if any(taxonomy.is_a(known.name, thing) for thing in things)
+        }
+        if len(fitting) == 1:
+            (name, (value, known)), *_ = fitting.items()
+            fact = "" if known.asked else known.text
+            decision = Decision("yes", fact=fact, clause=name, reason=f"{known.name}: {name}", confidence=0.85)
+            return _cell(row, name, value, decision)
+        if fitting:
+            return None
     return None
 
 

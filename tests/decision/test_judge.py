@@ -1,0 +1,62 @@
+"""Which of the facts about a user are read with a sentence: those that change what it answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.values import Evidence, Passage
+from dragoman.decision.joint import Option, PairScore
+from dragoman.decision.judge import SentenceJudge
+
+RULE = "Children under six go free."
+AGE, NAME, DIET = "My son Max is four.", "I am Ida.", "I eat no meat."
+
+
+def evidence(text, source="MEMORY"):
+    return Evidence(Passage(text, source, text), 1.0)
+
+
+def option(text):
+    return Option(text, "", evidence(text, "DOCUMENTS"), None, 1.0, 0.5, 0.0)
+
+
+class BlurredScorer:
+    """Says yes where it reads the age, the less surely the more other facts stand beside it."""
+
+    def __init__(self):
+        self.read = []
+
+    def score(self, question, pairs):
+        self.read += [facts for facts, _ in pairs]
+        return [self._score(facts, text) for facts, text in pairs]
+
+    def _score(self, facts, text):
+        if RULE not in text:
+            return PairScore(0.01, verdict={"yes": 0.0, "no": 0.0, "unknown": 0.0, "none": 1.0})
+        others = sum(other in facts for other in (NAME, DIET))
+        yes = (0.9 if AGE in facts else 0.05) - 0.3 * others
+        return PairScore(0.9 - 0.3 * others, verdict={"yes": max(0.0, yes), "no": 0.0, "unknown": 0.0, "none": 0.1})
+
+
+@pytest.fixture
+def judge():
+    made = SentenceJudge("english-joint")
+    made._scorer = BlurredScorer()
+    return made
+
+
+def test_facts_of_other_matters_do_not_blur_a_reading(judge):
+    facts = [evidence(text) for text in (NAME, AGE, DIET)]
+    (reading,) = judge.read("Does Max pay?", [option(RULE)], facts)
+    assert reading.score.verdict["yes"] == pytest.approx(0.9)
+
+
+def test_a_sentence_on_which_no_fact_bears_is_read_without_any(judge):
+    (reading,) = judge.read("Who goes free?", [option(RULE)], [evidence(NAME), evidence(DIET)])
+    assert reading.score.answers == pytest.approx(0.9)
+
+
+def test_facts_are_tried_alone_with_the_best_sentences_only(judge):
+    rules = [RULE, "The café opens at ten.", "Dogs stay outside.", "Bring a towel."]
+    judge.read("Does Max pay?", [option(text) for text in rules], [evidence(AGE), evidence(NAME)])
+    assert judge._scorer.read.count(AGE) == 4  # alone with three, then as the one that bears
