@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.effort import seconds_of
 
 import dragoman
 from dragoman.core.caches import clear_caches
@@ -163,7 +164,7 @@ def timed(rule, text, **options):
         forget_texts()
         RULES[rule](text)
 
-    return growth.seconds_of(run, 5.0, **options)
+    return seconds_of(run, 5.0, **options)
 
 
 WORST = [
@@ -205,7 +206,7 @@ def test_rules_take_little_time_for_the_worst_text(rule):
         text = growth.Attack("", pump, " x?").text(LONGEST)
         forget_texts()
         clear_caches()
-        seconds = growth.seconds_of(lambda text=text: BOUNDED[rule](text), 5.0)
+        seconds = seconds_of(lambda text=text: BOUNDED[rule](text), 5.0)
         if seconds > 1.0:
             slow.append((pump, round(seconds, 2)))
     assert slow == []
@@ -222,4 +223,4 @@ def test_a_bound_excuses_a_quadratic_pattern():
 
 def test_a_long_chain_of_turns_that_lean_on_each_other_is_resolved_once():
     turns = (Turn("user", "why?"), Turn("agent", "ok")) * 200
-    assert growth.seconds_of(lambda: standalone(Context((*turns, Turn("user", "why?")))), 5.0) < 2.0
+    assert seconds_of(lambda: standalone(Context((*turns, Turn("user", "why?")))), 5.0) < 2.0
