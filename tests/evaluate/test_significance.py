@@ -1,7 +1,6 @@
 """Intervals and tests: scipy and statsmodels as references, coverage by simulation, awkward scores."""
 
 import math
-import time
 import warnings
 from itertools import combinations
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.effort import lines_of
 
 from dragoman.core.errors import ConfigError, InputError
 from dragoman.evaluate import significance
@@ -301,12 +301,10 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert by_turn / runs < 0.85
 
 
-def test_ten_thousand_turns_are_drawn_and_folded_within_a_second_a_metric():
+def test_ten_thousand_turns_are_drawn_and_folded_and_none_is_gone_through_one_by_one():
     names = [str(i // 5) for i in range(10_000)]
     counts = (CHANCE.random((10_000, 4)) < 0.3).astype(float)
     scores = folded_scores(counts, lambda sums: quotient(2 * sums[:, 0], sums.sum(axis=1)))
     draws = Draws.of(names)
     list(draws)
-    began = time.process_time()
-    interval(scores, draws)
-    assert time.process_time() - began < 1
+    assert lines_of(lambda: interval(scores, draws)) < 500_000

@@ -1,10 +1,10 @@
 import contextlib
 import os
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import LONGER, assert_linear, lines_of
 
 from dragoman.core.errors import InputError, StoreFullError
 from dragoman.core.values import Passage, Query, Scope, Source
@@ -12,7 +12,7 @@ from dragoman.sources import files
 from dragoman.sources.files import SourceFile, find
 from dragoman.sources.ingest import IngestReport, ingest
 
-from .conftest import SwitchingStore
+from .conftest import CountingStore, SwitchingStore
 
 DOCS = Source("DOCS")
 NOTES = Source("NOTES", private=True)
@@ -356,15 +356,27 @@ def test_full_disk_is_told_and_what_was_acknowledged_stays(folder, take, store):
     assert take(folder, batch=2).added == 4
 
 
-def test_thousand_files_go_in_quickly_and_are_skipped_more_quickly(folder, take):
-    for i in range(1000):
-        (folder / f"f{i:04}.md").write_text(f"# File {i}\nSome text about {i}.\n## More\nAnd more.\n")
-    began = time.process_time()
-    assert take(folder).added == 2000
-    middle = time.process_time()
-    assert take(folder).unchanged == 2000
-    assert middle - began < 20
-    assert time.process_time() - middle < 5
+def test_the_time_for_files_grows_with_their_number_and_files_that_did_not_change_take_less(tmp_path, encoder):
+    def folder_of(count):
+        folder = tmp_path / str(count)
+        if not folder.exists():
+            folder.mkdir()
+            for i in range(count):
+                (folder / f"f{i:04}.md").write_text(f"# File {i}\nSome text about {i}.\n## More\nAnd more.\n")
+        return folder
+
+    def take_in(count, store=None):
+        return ingest(store or CountingStore(), encoder, DOCS, [folder_of(count)], scope=ANA, base=tmp_path)
+
+    def skip(count):
+        assert take_in(count, filled[count]).unchanged == 2 * count
+
+    filled = {count: CountingStore() for count in (1000 // LONGER, 1000)}
+    for count, store in filled.items():
+        assert take_in(count, store).added == 2 * count
+    assert_linear(take_in, 1000)
+    assert_linear(skip, 1000)
+    assert lines_of(lambda: skip(1000)) < lines_of(lambda: take_in(1000)) / 2
 
 
 def test_a_store_with_an_index_refreshes_it_after_a_change_and_only_then(folder, take, store, monkeypatch):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from tests.effort import assert_linear, lines_of
 
 from dragoman.sources import limited_reading
 from dragoman.sources.files import READERS
@@ -43,10 +43,10 @@ def test_the_process_gives_what_reading_here_gives(content, name):
     [(b"a\n\n" * 5_000_000, "a.txt"), (b"a\n\n" * 1_250_000, "b.md"), (b"a\n" + b"b\n" * 8_000_000, "c.csv")],
 )
 def test_what_takes_too_much_is_refused_and_costs_this_process_nothing(content, name):
-    before, began = psutil.Process(os.getpid()).memory_info().rss, time.process_time()
-    read = read_limited(loaded(content, name), SMALL)
-    assert read.passages == () and ("takes more than 300 MB" in read.refused or "may have" in read.refused)
-    assert time.process_time() - began < 2.0
+    before, found = psutil.Process(os.getpid()).memory_info().rss, []
+    steps = lines_of(lambda: found.append(read_limited(loaded(content, name), SMALL)))
+    assert found[0].passages == () and any(words in found[0].refused for words in ("takes more than", "may have"))
+    assert steps < len(content) / 10
     assert psutil.Process(os.getpid()).memory_info().rss - before < 100 * 2**20
 
 
@@ -80,10 +80,9 @@ def test_packed_formats_and_mails_are_read_apart_however_small(suffix, monkeypat
 @pytest.mark.parametrize("suffix", sorted(limited_reading._PLAIN - {"", ".jsonl", ".ndjson", ".ipynb"}))
 def test_small_plain_files_cost_little_wherever_they_are_read(piece, suffix):
     limits = ReadingLimits()
-    content = piece * (limits.near_bytes // len(piece))
-    began = time.process_time()
-    read_limited(loaded(content, f"a{suffix}"), limits)
-    assert time.process_time() - began < 3.0
+    assert_linear(
+        lambda size: read_limited(loaded(piece * (size // len(piece)), f"a{suffix}"), limits), limits.near_bytes
+    )
 
 
 def test_a_limit_that_the_system_does_not_know_leaves_the_others(monkeypatch):

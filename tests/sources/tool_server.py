@@ -45,7 +45,7 @@ def heard() -> list[str]:
 
 @server.tool()
 def slow(query: str) -> str:
-    time.sleep(6)
+    time.sleep(60)
     return "late"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.effort import lines_of
 
 from dragoman.core.errors import ConfigError
 from dragoman.core.examples import Example
@@ -125,11 +126,8 @@ def test_wrong_options_are_refused(metric, options):
         metric(**options)
 
 
-def test_a_thousand_draws_of_ten_thousand_turns_are_quick():
-    from time import process_time
-
+def test_a_thousand_draws_of_ten_thousand_turns_go_through_no_turn_one_by_one():
     scores = Latency(statistic="p95").score([took(n / 7) for n in range(10_000)])
     weights = np.ones((1000, 10_000))
-    began = process_time()
     assert len(scores.values(weights)) == 1000
-    assert process_time() - began < 3
+    assert lines_of(lambda: scores.values(weights)) < 500_000

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
+from tests.effort import lines_of
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.examples import Example, Gold
@@ -165,12 +166,9 @@ def test_both_are_metrics_found_by_name():
         assert metric.about.needs == {"reply"}
 
 
-def test_a_thousand_draws_of_ten_thousand_turns_are_quick():
-    from time import process_time
-
+def test_a_thousand_draws_of_ten_thousand_turns_go_through_no_turn_one_by_one():
     turns = turns_of([("the cat sat", "the cat sat down")]) * 10_000
     scores = Bleu(order=2).score(turns)
     weights = np.ones((1000, len(turns)))
-    began = process_time()
     assert len(scores.values(weights)) == 1000
-    assert process_time() - began < 3
+    assert lines_of(lambda: scores.values(weights)) < 500_000

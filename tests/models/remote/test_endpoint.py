@@ -11,6 +11,7 @@ from contextlib import suppress
 import httpx
 import pytest
 from pytest_socket import enable_socket, socket_allow_hosts
+from tests.effort import assert_linear
 
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.values import Draft, Prompt
@@ -108,9 +109,8 @@ def test_a_wait_that_is_too_long_is_told_at_once():
 
 def test_a_stream_of_very_many_events_is_joined_in_linear_time():
     deltas = [Delta("la " * 200, tokens=(AnswerToken("la", -0.1),)) for _ in range(12_000)]
-    began = time.process_time()
+    assert_linear(lambda count: join_deltas(deltas[:count]), len(deltas))
     whole = join_deltas(deltas)
-    assert time.process_time() - began < 1, "ten seconds where each delta copies all before it"
     assert (len(whole.text), len(whole.tokens)) == (12_000 * 600, 12_000)
 
 
@@ -375,17 +375,19 @@ def listening():
 def test_headers_that_drip_are_given_up_at_the_deadline(listening):
     """The client's own timeout starts anew with every byte: 100 kB of headers could hold a worker for days."""
 
+    waited_for = []
+
     def drip(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-        for _ in range(100):
-            connection.sendall(b"a")
+        for _ in range(600):
+            connection.sendall(b"a")  # an error, once the client has hung up
             time.sleep(0.1)
+        waited_for.append("drip")
 
     model = RemoteModel(url=listening(drip), model="m", deadline=1.0, timeout=30.0, profile="plain")
-    began = time.monotonic()
     with pytest.raises(EndpointError, match="did not answer"):
         model.generate([PROMPT], max_tokens=5)
-    assert time.monotonic() - began < 8.0
+    assert waited_for == []
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "br", "deflate"])

@@ -48,19 +48,23 @@ def listening(monkeypatch):
 
 
 def asked(url, **options):
-    """The error of a call, and its seconds."""
-    model = RemoteModel(url=url, model="m", deadline=3.0, timeout=30.0, retries=0, profile="plain", **options)
-    began = time.monotonic()
+    """The error of a call."""
+    model = RemoteModel(url=url, model="m", deadline=3.0, timeout=300.0, retries=0, profile="plain", **options)
     with pytest.raises(EndpointError) as raised:
         model.generate([PROMPT], max_tokens=5)
-    return raised.value, time.monotonic() - began
+    return raised.value
+
+
+waited_for = []
+"""A name for each answer that went on for a minute, and that the client waited for."""
 
 
 def drip(connection):
     connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-    for _ in range(300):
-        connection.sendall(b"a")
+    for _ in range(600):
+        connection.sendall(b"a")  # an error, once the client has hung up
         time.sleep(0.1)
+    waited_for.append("drip")
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -80,27 +84,24 @@ def drip(connection):
 )
 def test_a_proxy_that_fails_ends_the_call_in_words_and_in_time(listening, monkeypatch, scheme, answer):
     monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://{listening(answer)}")
-    error, seconds = asked(f"{scheme}://models.invalid/v1")
-    assert error.remedy and seconds < 18.0
+    assert asked(f"{scheme}://models.invalid/v1").remedy and waited_for == []
 
 
 def test_a_proxy_that_is_not_there_is_told(listening, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
-    error, _ = asked("https://models.invalid/v1")
-    assert "cannot be reached" in str(error)
+    assert "cannot be reached" in str(asked("https://models.invalid/v1"))
 
 
 def test_plain_http_behind_an_https_address_is_told(listening):
     place = listening(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"))
-    error, seconds = asked(f"https://{place}/v1")
-    assert error.remedy and seconds < 18.0
+    assert asked(f"https://{place}/v1").remedy
 
 
 def test_a_handshake_that_never_ends_is_given_up_at_the_deadline(listening):
-    error, seconds = asked(f"https://{listening(lambda connection: time.sleep(20))}/v1")
-    assert "did not answer" in str(error) and seconds < 18.0
+    silent = listening(lambda connection: connection.recv(65_536))  # until the client hangs up
+    assert "did not answer within 3 s" in str(asked(f"https://{silent}/v1"))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
@@ -113,6 +114,6 @@ def test_a_certificate_that_nobody_signed_is_refused_and_nothing_is_sent(listeni
     heard = []
     monkeypatch.setenv("MODEL_KEY", "hunter2")
     place = listening(heard.append, wrap=lambda connection: context.wrap_socket(connection, server_side=True))
-    error, _ = asked(f"https://{place}/v1", key_env="MODEL_KEY")
+    error = asked(f"https://{place}/v1", key_env="MODEL_KEY")
     assert "certificate that cannot be verified" in str(error) and heard == []
     assert "hunter2" not in str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 
 import pytest
@@ -39,8 +38,7 @@ def test_the_real_server_of_llama_cpp_is_found_and_used(monkeypatch):
             assert sum(scores.values()) == pytest.approx(1)
             stream = model.stream(Prompt.user("Count to one hundred."), max_tokens=200)
             next(stream)
-            began = time.perf_counter()
             stream.close()
-            assert time.perf_counter() - began < 5
+            assert model.generate([SKY], max_tokens=8)[0].text == draft.text
     finally:
         server.close()

@@ -13,7 +13,7 @@ from dragoman.server.access.caller import Limits
 from dragoman.server.access.keys import create
 from dragoman.server.turns.fair_pool import FairPool
 
-from .test_turn_queue import Asking, until
+from .test_turn_queue import Asking, expire, until
 
 pytestmark = pytest.mark.trust
 
@@ -76,12 +76,13 @@ class EndlessGate:
 
     def __init__(self, store):
         self._store = store
-        self.stopped = threading.Event()
+        self.begun, self.stopped = threading.Event(), threading.Event()
 
     def decide(self, turns, evidence=None):
         try:
             while True:
                 self._store.dialogues(turns[0].scope)
+                self.begun.set()
                 time.sleep(0.001)
         except WorkCancelled:
             self.stopped.set()
@@ -90,16 +91,17 @@ class EndlessGate:
 
 
 def test_a_turn_that_takes_too_long_frees_its_worker_within_a_step(make_house, serve):
-    service = make_house(workers=1, turn_seconds=0.5)
+    service = make_house(workers=1)
     assistant = service.hosted("").assistant
     gate, assistant.agent.gate = assistant.agent.gate, EndlessGate(assistant.store)
     started = serve(service)
-    late = started.client().post("/v1/turns", json={"text": "Hello", "dialogue": "d"})
-    assert "turn-timeout" in late.text
+    late = Asking(started.client(), "Hello")
+    until(assistant.agent.gate.begun.is_set)
+    expire(service.turn_queue)
+    assert "turn-timeout" in late.done().text
     assert assistant.agent.gate.stopped.wait(30)
     assistant.agent.gate = gate
     until(lambda: service.turn_queue.load == 0)
-    service.turn_queue._turn_seconds = 60.0
     assert (
         started.events(started.client().post("/v1/turns", json={"text": "Hello", "dialogue": "d"}).text)[-1][0]
         == "done"

@@ -41,7 +41,7 @@ class Asking(threading.Thread):
         self.response = client.post("/v1/turns", json=body, **more)
 
     def done(self):
-        self.join(15)
+        self.join(60)
         assert not self.is_alive()
         return self.response
 
@@ -51,6 +51,12 @@ def until(condition, seconds=60.0):
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.005)
     assert condition()
+
+
+def expire(queue):
+    """End the running turns as their timers would, however slow the machine is until then."""
+    for run in tuple(queue._live):
+        queue.loop.call_soon_threadsafe(queue._expire, run)
 
 
 def test_turns_of_one_dialogue_are_answered_in_order_and_others_do_not_wait_for_them(make_house, serve, held_reader):
@@ -78,9 +84,8 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(make_house, ser
     started = serve(make_house(reader=held_reader, workers=1, queue=2))
     taken = [Asking(started.client(**{"x-dragoman-user": f"u{i}"}), "hold", f"d{i}") for i in range(3)]
     until(lambda: started.service.turn_queue.load == 3)
-    began = time.monotonic()
     refused = started.client().post("/v1/turns", json={"text": "late"})
-    assert time.monotonic() - began < 40.0
+    assert started.service.turn_queue.load == 3
     assert (refused.status_code, refused.json()["code"]) == (503, "busy")
     assert int(refused.headers["retry-after"]) >= 1
     assert started.client().get("/healthz").status_code == 200
@@ -181,20 +186,22 @@ def test_a_turn_that_waits_and_is_left_never_begins(make_house, serve, held_read
 
 def test_a_turn_that_takes_too_long_is_ended(make_house, serve, held_reader):
     held_reader.held = True
-    started = serve(make_house(reader=held_reader, workers=1, turn_seconds=0.4))
+    started = serve(make_house(reader=held_reader, workers=1))
+    queue = started.service.turn_queue
     streamed = Asking(started.client(), "one")
-    held_reader.begun.wait(60)  # else the second may come first
-    waiting = Asking(started.client(), "two", "other")
+    until(held_reader.begun.is_set)  # else the second may come first
+    queue._turn_seconds = 0.05
+    late = Asking(started.client(), "two", "other").done()
+    assert (late.status_code, late.json()["code"]) == (503, "busy")
+    queue._turn_seconds = 120.0
+    expire(queue)
     events = started.events(streamed.done().text)
     assert events[-1][0] == "error" and events[-1][1]["code"] == "turn-timeout"
-    late = waiting.done()
-    assert (late.status_code, late.json()["code"]) == (503, "busy")
     body = {"model": "robin", "messages": [{"role": "user", "content": "Hello"}]}
     held_reader.go.set()
     held_reader.held = False
-    until(lambda: started.service.turn_queue.load == 0)
-    # a turn of its own may take too long as well, where the machine is busy
-    until(lambda: started.client().post("/v1/chat/completions", json=body).status_code == 200)
+    until(lambda: queue.load == 0)
+    assert started.client().post("/v1/chat/completions", json=body).status_code == 200
 
 
 def test_closing_finishes_running_turns_and_begins_no_new_ones(make_house, serve, held_reader):
@@ -260,14 +267,17 @@ def test_tokens_a_day_are_counted_when_a_turn_is_done(make_house, serve, tmp_pat
 def test_tokens_of_a_turn_that_ends_before_its_end_are_counted(make_house, serve, held_reader, how):
     """Whoever reads all but the last word and leaves has had the text."""
     held_reader.held = True
-    service = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8), turn_seconds=0.5)
+    service = make_house(keys=True, reader=held_reader, limits=Limits(tokens_per_day=8))
     key, text = create(service.ledger, "a")
     started = serve(service)
     if how == "left":
         with started.client(text).stream("POST", "/v1/turns", json={"text": "Hello there, " * 4}):
             until(held_reader.begun.is_set)
     else:
-        assert "turn-timeout" in started.client(text).post("/v1/turns", json={"text": "Hello there, " * 4}).text
+        asking = Asking(started.client(text), "Hello there, " * 4)
+        until(held_reader.begun.is_set)
+        expire(service.turn_queue)
+        assert "turn-timeout" in asking.done().text
     until(lambda: all(run.cancelled for run in service.turn_queue._live))
     held_reader.go.set()
     until(lambda: service.turn_queue.load == 0)
@@ -468,9 +478,8 @@ def test_closing_does_not_wait_for_a_file_that_takes_for_ever(make_house, monkey
         service = make_house(grace=0.1)
         reading = asyncio.create_task(service.read_in(LOCAL, "", "NOTES", lambda *_: held.wait(60)))
         await asyncio.sleep(0.05)
-        began = time.monotonic()
         await service.close()
-        assert time.monotonic() - began < 40 and service.is_left_undone
+        assert not reading.done() and service.is_left_undone
         held.set()
         await reading
         assert not service.is_left_undone
@@ -492,9 +501,8 @@ def test_files_that_take_long_to_read_hold_up_nobody_else(make_house, serve, mon
     for sender in sending:
         sender.start()
     until(lambda: started.service.threads.reading.total >= 8)
-    began = time.monotonic()
     assert started.client().get("/v1/memory").status_code == 200
-    assert time.monotonic() - began < 40.0
+    assert all(sender.is_alive() for sender in sending)
     held.set()
     for sender in sending:
         sender.join(60)

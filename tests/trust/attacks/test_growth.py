@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.effort import lines_of, seconds_of
 
 import dragoman
 from dragoman.core.caches import clear_caches
@@ -150,12 +151,18 @@ def test_a_turn_of_the_greatest_length_is_read_in_linear_time(rule):
     slow = []
     for pump in PUMPS:
         attack = growth.Attack("", pump, "x\n☃ x?")
-        seconds = timed(rule, attack.text(LONGEST))
-        if seconds > 0.4:
-            before = timed(rule, attack.text(SHORTER), at_least=0.05)
-            if seconds / max(before, 1e-6) > 24:  # eight times the length: linear is 8, quadratic 64
-                slow.append((pump, round(seconds, 2), round(before, 4)))
+        tries = [takes(rule, attack) for _ in range(3)]
+        if min(factor for _, factor in tries) > 24:  # eight times the length: linear is 8, quadratic 64
+            slow.append((pump, tries))
     assert slow == []
+
+
+def takes(rule, attack):
+    """The seconds for the longest text, and how many times those of a shorter one they are; 0 where they are few."""
+    seconds = timed(rule, attack.text(LONGEST))
+    if seconds <= 0.4:
+        return seconds, 0.0
+    return seconds, seconds / max(timed(rule, attack.text(SHORTER), at_least=0.05), 1e-6)
 
 
 def timed(rule, text, **options):
@@ -163,7 +170,7 @@ def timed(rule, text, **options):
         forget_texts()
         RULES[rule](text)
 
-    return growth.seconds_of(run, 5.0, **options)
+    return seconds_of(run, 5.0, **options)
 
 
 WORST = [
@@ -194,21 +201,24 @@ BOUNDED = {
     "forget_request": lambda text: (forget_request(text), forget_request(f"Forget my {text}"[:MOST_CHARACTERS])),
     "means_everything": means_everything,
 }
+USUAL = "My sister Ann lives in Bern, and I have two dogs that come along. Children under 12 pay 5 euros on Sundays. "
 RULE = "Children under 12 pay 5 euros, adults 10 euros. Dogs are not allowed unless they are on a lead."
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", BOUNDED)
-def test_rules_take_little_time_for_the_worst_text(rule):
-    slow = []
-    for pump in WORST:
-        text = growth.Attack("", pump, " x?").text(LONGEST)
-        forget_texts()
-        clear_caches()
-        seconds = growth.seconds_of(lambda text=text: BOUNDED[rule](text), 5.0)
-        if seconds > 1.0:
-            slow.append((pump, round(seconds, 2)))
-    assert slow == []
+def test_rules_take_little_longer_for_the_worst_text_than_for_any_other_of_its_length(rule):
+    def quickest(text):
+        tries = []
+        for _ in range(2):
+            forget_texts()
+            clear_caches()
+            tries.append(seconds_of(lambda: BOUNDED[rule](text), 20.0))
+        return min(tries)
+
+    usual = quickest((USUAL * LONGEST)[:LONGEST])
+    times = {pump: quickest(growth.Attack("", pump, " x?").text(LONGEST)) / usual for pump in WORST}
+    assert max(times.values()) < 25, times  # 14 at most
 
 
 @pytest.mark.parametrize("text", [r"(?:\d+,?)+x", r"(?:very |very very )*blind"])
@@ -222,4 +232,4 @@ def test_a_bound_excuses_a_quadratic_pattern():
 
 def test_a_long_chain_of_turns_that_lean_on_each_other_is_resolved_once():
     turns = (Turn("user", "why?"), Turn("agent", "ok")) * 200
-    assert growth.seconds_of(lambda: standalone(Context((*turns, Turn("user", "why?")))), 5.0) < 2.0
+    assert lines_of(lambda: standalone(Context((*turns, Turn("user", "why?"))))) < 200_000

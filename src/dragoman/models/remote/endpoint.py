@@ -179,7 +179,7 @@ class Endpoint:
             raise self.error("redirects in a circle", "Check url.")
         except httpx.TimeoutException as error:
             if final:
-                raise self._late(self._timeout) from error
+                raise self._late(self._deadline if self._clock() >= until else self._timeout) from error
         except httpx.RequestError as error:
             if _is_certificate(error):
                 raise self.error(
