@@ -112,7 +112,7 @@ def test_questions_in_chinese_are_answered_too(talk, question, part):
 
 @pytest.mark.parametrize(
     "question",
-    ["Where do I live?", "When does the ferry leave?", "Did I need a ticket before?", "Where was the museum before?"],
+    ["Do I have to pay?", "When does the ferry leave?", "Did I need a ticket before?", "Where was the museum before?"],
 )
 def test_other_questions_are_left_to_the_sources(talk, question):
     moved(talk)
@@ -185,7 +185,8 @@ def test_an_age_moves_with_a_known_birthday(talk):
 
 def test_an_old_age_without_a_birthday_is_a_range_and_asks(talk):
     talk.at("2025-05-03T10:00Z", "My daughter Mia is 6 years old.")
-    assert talk.asked("2025-05-04T10:00Z", "How old is my daughter?") is None
+    fresh = talk.asked("2025-05-04T10:00Z", "How old is my daughter?")
+    assert fresh == "You told me: your daughter Mia is 6 years old."
     answer = talk.asked("2027-06-03T10:00Z", "How old is Mia?")
     assert answer.startswith("8 or 9 years old") and answer.endswith("When is the birthday?")
 

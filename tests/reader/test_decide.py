@@ -80,5 +80,6 @@ def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_fro
         assistant.ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
         assert "baker" in assistant.ask("What is my job now?").text
         assert "Copper Row" in assistant.ask("What's my address?").text
-        for question in ("How old is my son?", "When is my birthday?", "What's my favourite colour?"):
-            assert assistant.ask(question).text == "I don't know that: you have not told me yet.", question
+        assert assistant.ask("How old is my son?").text == "You haven't told me how old your son is."
+        assert assistant.ask("When is my birthday?").text == "You haven't told me when your birthday is."
+        assert assistant.ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."

@@ -103,17 +103,34 @@ class Learned:
 NOTHING_LEARNED = Learned()
 
 HistoryKind: TypeAlias = Literal[
-    "before", "told", "valid", "believed", "said", "since", "until", "age", "spoken", "wishes"
+    "before",
+    "told",
+    "valid",
+    "believed",
+    "said",
+    "since",
+    "until",
+    "age",
+    "spoken",
+    "wishes",
+    "known",
+    "named",
+    "yes",
+    "no",
+    "only",
+    "untold",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """Facts of a user, past ones among them, that answer a question about their history.
+    """Facts of a user, past ones among them, that answer a question about them or their history.
 
     `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
     time, what was `said` in a period, `since` or `until` when something is true, an `age`, what was `spoken` of in past
-    chats, whose turns are then the facts, or which standing `wishes` there are. `current` are facts that hold now,
+    chats, whose turns are then the facts, or which standing `wishes` there are; what is `known`, how somebody is
+    `named`, whether something is so: `yes`, `no`, `only` something else is known, or the user has `untold` it, and
+    `value` says what. `people` are names with roles ("Leo", "son"). `current` are facts that hold now,
     `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is
     certain), `now` the time of the question, `zone` the user's.
     """
@@ -127,6 +144,7 @@ class Recollection:
     value: str = ""
     now: str = ""
     zone: str = ""
+    people: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

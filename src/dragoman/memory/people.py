@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dragoman.core.values import Fact, Turn
 from dragoman.memory.patterns import words
-from dragoman.memory.roles import canonical
+from dragoman.memory.roles import canonical, singular
 from dragoman.memory.subjects import USER, noun_phrase
 from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import question_back
@@ -76,7 +76,7 @@ def _called(value: str) -> Iterable[tuple[str, str]]:
     if match is None:
         return
     role = match["role"].lower()
-    role = role if role in words("roles") | words("pets") else role.removesuffix("s")
+    role = role if role in words("roles") | words("pets") else singular(role)
     if role in words("roles") | words("pets"):
         for name in re.split(r",\s*|(?<!\s)\s++and\s+", match["names"]):
             yield name, role

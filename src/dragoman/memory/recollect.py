@@ -12,7 +12,7 @@ from dragoman.core.values import Context, HistoryKind, Passage, Recollection
 from dragoman.decision.times import Period, find_periods
 from dragoman.memory.ages import age_at, birthday_of, is_age, is_birthday
 from dragoman.memory.deletion.forgetting import fitting
-from dragoman.memory.history import EVER, believed, told, valid
+from dragoman.memory.history import EVER, believed, is_current, told, valid
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.topics import Topic, topic_of
 from dragoman.memory.upkeep import PENDING
@@ -222,8 +222,10 @@ def _before(asking: Asking) -> Recollection | None:
     named = topic.named(rows)
     past = _past(rows, asking)
     if named:
-        first = min(row.meta.get("valid_from", "") for row in named)
-        past = [row for row in past if row not in named and row.meta.get("valid_from", "") <= first]
+        past = [row for row in past if row not in named]
+        if not any(is_current(row, asking.live) for row in named):  # all of the past lies before what holds now
+            first = min(row.meta.get("valid_from", "") for row in named)
+            past = [row for row in past if row.meta.get("valid_from", "") <= first]
     current = whole.of(asking.live)
     return asking.made("before", past[:3], current) if past or current else None
 

@@ -30,6 +30,7 @@ from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
 from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
+from dragoman.memory.questions import answered
 from dragoman.memory.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, settled
 from dragoman.memory.selection import best_facts
@@ -142,7 +143,16 @@ class RuleMemory(ForgettingMemory):
             history = recollection(asking)
             if history is not None:
                 return history
-        return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
+        if asks_for_chats(context.last):
+            return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
+        found = answered(context.last, live, lambda: self._past(context.scope), self._analyse)
+        if found is not None and found.kind != "untold":
+            return found
+        return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope)) or found
+
+    def _past(self, scope: Scope) -> Sequence[Passage]:
+        """Facts that held once."""
+        return tuple(self._store.passages(scope, self._source.name, superseded=True)) if self._source else ()
 
     def _shown_before(self, context: Context) -> Sequence[str]:
         """The ids of the user's facts behind the last reply of a dialogue."""

@@ -6,8 +6,9 @@ from datetime import datetime, tzinfo
 
 from dragoman.core.clock import moment_of, zone_of
 from dragoman.core.values import Passage, Recollection
+from dragoman.reader.phrases import told_back
 from dragoman.text import lazy_re as re
-from dragoman.text.second_person import second_person
+from dragoman.text.second_person import said_back, second_person
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _PAST = {
@@ -138,6 +139,40 @@ class _English(_Words):
         rows = "\n".join(f"- {row.text} ({self.day(row.meta.get('said_at', ''))})" for row in self.it.facts)
         return f"You asked me to:\n{rows}"
 
+    def known(self) -> str:
+        return told_back([row.text for row in self.it.facts], "en")
+
+    def named(self) -> str:
+        roles = {role for _, role in self.it.people}
+        names = _listed([name for name, _ in self.it.people])
+        if len(self.it.people) == 1:
+            return f"Your {roles.pop()}'s name is {names}."
+        if len(roles) == 1:
+            return f"Their names are {names}."
+        return f"They are {_listed([f'your {role} {name}' for name, role in self.it.people])}."
+
+    def yes(self) -> str:
+        if self.it.people:
+            return f"Yes, you told me about {_listed([_somebody(*each) for each in self.it.people])}."
+        gone = [row for row in self.it.facts if row.meta.get("replaced_at")]
+        if gone:
+            return f"Yes, {past_tense(gone[0].text)}{self._until(gone[0])}."
+        return f"Yes, you told me that {self._facts()}."
+
+    def no(self) -> str:
+        if self.it.people:
+            return f"No, you told me about {_listed([_somebody(*each) for each in self.it.people])}."
+        return f"No, you told me that {self._facts()}."
+
+    def only(self) -> str:
+        return f"Not that you told me. I only know that {self._facts()}."
+
+    def untold(self) -> str:
+        return f"You haven't told me {self.it.value}."
+
+    def _facts(self) -> str:
+        return said_back([row.text for row in self.it.facts], "en")
+
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)
         if at is None:
@@ -242,6 +277,28 @@ class _Chinese(_Words):
         rows = "\n".join(f"- {row.text}（{self.day(row.meta.get('said_at', ''))}）" for row in self.it.facts)
         return f"你的长期要求：\n{rows}"
 
+    def known(self) -> str:
+        return told_back([row.text for row in self.it.facts], "zh")
+
+    def named(self) -> str:
+        return f"{'、'.join(name for name, _ in self.it.people)}。"
+
+    def yes(self) -> str:
+        return f"是的。{self._facts()}"
+
+    def no(self) -> str:
+        return f"不是。{self._facts()}"
+
+    def only(self) -> str:
+        return f"你没有告诉过我。我只知道：{said_back([row.text for row in self.it.facts], 'zh')}。"
+
+    def untold(self) -> str:
+        return "你没有告诉过我这一点。"
+
+    def _facts(self) -> str:
+        people = "、".join(name for name, _ in self.it.people)
+        return f"你告诉过我：{people or said_back([row.text for row in self.it.facts], 'zh')}。"
+
     def day(self, text: str, grain: str = "") -> str:
         at = self.local(text)
         if at is None:
@@ -266,6 +323,14 @@ class _Chinese(_Words):
 
     def _span(self, row: Passage) -> str:
         return self._until(row) if (row.meta.get("valid_until") or "9") <= self.it.now else ""
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _somebody(name: str, role: str) -> str:
+    return f"your {role}" if name.casefold() == role.casefold() else f"your {role} {name}"
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,127 @@
+"""Questions about what a user has told: answered from the facts, briefly and in the second person."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core.values import Context, Scope
+from dragoman.reader.history import recollection_reply
+
+ANA = Scope("acme", "ana")
+FAMILY = (
+    "My name is Olga Reuter.",
+    "I live in Lyon.",
+    "My son Emil is 6.",
+    "My son Emil is afraid of horses.",
+    "My daughter's name is Nora.",
+    "Nora is 11.",
+    "I am vegetarian.",
+    "I am allergic to sesame.",
+    "We have a cat called Pixel.",
+    "My husband Karl is deaf.",
+    "I don't smoke.",
+)
+
+
+@pytest.fixture
+def asked(make):
+    room = make()
+    for text in FAMILY:
+        room.say(text)
+
+    def ask(text):
+        found = room.memory.recollect(Context.of(text, scope=ANA))
+        return None if found is None else recollection_reply(found, "en")
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What do you know about Emil?", "You told me: your son Emil is 6, and is afraid of horses."),
+        ("tell me what you know about my son", "You told me: your son Emil is 6, and is afraid of horses."),
+        ("what do you know about my aunt?", "You haven't told me anything about your aunt."),
+        ("who is Pixel", "You told me: you have a cat called Pixel."),
+        ("What did I tell you about my husband?", "You told me: your husband Karl is deaf."),
+        ("do you know my name?", "You told me: your name is Olga Reuter."),
+        ("What's my name again?", "You told me: your name is Olga Reuter."),
+        ("whats my sons name", "Your son's name is Emil."),
+        ("What is my daughter called?", "Your daughter's name is Nora."),
+        ("what are my kids' names?", "They are your son Emil and your daughter Nora."),
+        ("What is my nephew's name?", "You haven't told me your nephew's name."),
+        ("How old is Emil now?", "You told me: your son Emil is 6."),
+        ("do you remember how old my daughter is?", "You told me: your daughter Nora is 11."),
+        ("How old am I?", "You haven't told me how old you are."),
+        ("Can you tell me where I live?", "You told me: you live in Lyon."),
+        ("What is my job?", "You haven't told me what you do for work."),
+    ],
+)
+def test_what_is_known_is_said(asked, question, answer):
+    assert asked(question) == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Am I vegetarian?", "Yes, you told me that you are vegetarian."),
+        ("do you know if I'm vegetarian?", "Yes, you told me that you are vegetarian."),
+        ("am I vegan", "No, you told me that you are vegetarian."),
+        ("Do I eat meat?", "No, you told me that you are vegetarian."),
+        ("Do I smoke?", "No, you told me that you do not smoke."),
+        ("Am I allergic to sesame?", "Yes, you told me that you are allergic to sesame."),
+        ("am i allergic to anything?", "Yes, you told me that you are allergic to sesame."),
+        ("Am I allergic to milk?", "Not that you told me. I only know that you are allergic to sesame."),
+        ("Do I have a cat?", "Yes, you told me about your cat Pixel."),
+        ("do I have kids?", "Yes, you told me about your son Emil and your daughter Nora."),
+        ("Am I married?", "Yes, you told me about your husband Karl."),
+        ("Is my husband deaf?", "Yes, you told me that your husband Karl is deaf."),
+        ("Does Emil live in Rome?", "You haven't told me that."),
+        ("Is my son called Emil?", "Yes, you told me about your son Emil."),
+        ("Is my name Ruth?", "No, you told me that your name is Olga Reuter."),
+        ("Do I live in Paris?", "Not that you told me. I only know that you live in Lyon."),
+        ("Did I tell you where I live?", "Yes, you told me that you live in Lyon."),
+        ("Have I told you about my aunt?", "You haven't told me anything about your aunt."),
+    ],
+)
+def test_a_question_for_yes_or_no_is_answered_with_it(asked, question, answer):
+    assert asked(question) == answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Do I need a ticket?",
+        "Am I allowed to bring Pixel?",
+        "Is my son allowed on the slide?",
+        "Can I eat sesame here?",
+        "How old is the castle?",
+        "Who is the director?",
+        "What is the name of the ferry?",
+        "Tell me about the museum.",
+        "Do I have to pay for Emil?",
+        "I live in Lyon",
+    ],
+)
+def test_what_documents_may_decide_is_left_to_them(asked, question):
+    assert asked(question) is None
+
+
+def test_names_told_of_several_are_listed(make):
+    room = make()
+    room.say("I have two grandchildren, Nils and Jette.")
+    found = room.memory.recollect(Context.of("What are my grandchildren called?", scope=ANA))
+    assert recollection_reply(found, "en") == "Their names are Nils and Jette."
+
+
+def test_what_held_once_is_told_from_what_holds(make):
+    room = make()
+    room.say("I live in Turin.")
+    room.say("I live in Porto.")
+
+    def ask(text):
+        return recollection_reply(room.memory.recollect(Context.of(text, scope=ANA)), "en")
+
+    assert ask("Do I live in Turin?") == "No, you told me that you live in Porto."
+    assert ask("Did I ever live in Turin?").startswith("Yes, you lived in Turin (until ")
+    assert ask("Where did I live before Porto?").startswith("Before that, you lived in Turin")
