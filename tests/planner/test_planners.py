@@ -90,6 +90,12 @@ def test_a_question_in_the_second_person_goes_to_documents_that_clearly_know_bet
     assert "DOCUMENTS" in plan("When do you open?", PERSONA=0.2, DOCUMENTS=0.9).sources
 
 
+def test_a_question_about_something_of_the_users_goes_to_the_documents_and_not_the_persona():
+    asked = plan("Can you look at my parrot?", PERSONA=0.9, DOCUMENTS=0.2)
+    assert asked.sources[-1] == "DOCUMENTS"
+    assert plan("Can you look at it?", PERSONA=0.9, DOCUMENTS=0.2).sources[-1] == "PERSONA"
+
+
 def test_nothing_relevant_still_asks_the_documents_so_that_the_reader_can_say_so():
     assert "DOCUMENTS" in plan("How much is a taxi?", DOCUMENTS=0.02, PERSONA=0.01).sources
 

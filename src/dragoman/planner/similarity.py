@@ -29,6 +29,7 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 
+_OWN = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
 _RECALLS = re.compile(
     r"\b(?:you (?:know|remember)|i(?: have|'ve)? (?:told|mentioned)|did i (?:tell|say|mention))\b", re.I
 )
@@ -77,7 +78,10 @@ class SimilarityPlanner:
         for source in graph:
             by[source.about].append(source)
         if matter == "you":
-            nearer = _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
+            # "Can you look at my parrot?" asks what the organisation does, not what the bot is like.
+            nearer = not _OWN.search(context.last) and (
+                _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
+            )
             matter = "bot" if nearer and not _named_in(context.last, found, by["world"], by["bot"]) else "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
