@@ -44,8 +44,6 @@ def asked(make):
         ("what do you know about my aunt?", "You haven't told me anything about your aunt."),
         ("who is Pixel", "You told me: you have a cat called Pixel."),
         ("What did I tell you about my husband?", "You told me: your husband Karl is deaf."),
-        ("do you know my name?", "You told me: your name is Olga Reuter."),
-        ("What's my name again?", "You told me: your name is Olga Reuter."),
         ("whats my sons name", "Your son's name is Emil."),
         ("What is my daughter called?", "Your daughter's name is Nora."),
         ("what are my kids' names?", "They are your son Emil and your daughter Nora."),
@@ -53,7 +51,6 @@ def asked(make):
         ("How old is Emil now?", "You told me: your son Emil is 6."),
         ("do you remember how old my daughter is?", "You told me: your daughter Nora is 11."),
         ("How old am I?", "You haven't told me how old you are."),
-        ("Can you tell me where I live?", "You told me: you live in Lyon."),
         ("What is my job?", "You haven't told me what you do for work."),
     ],
 )
@@ -92,6 +89,8 @@ def test_a_question_for_yes_or_no_is_answered_with_it(asked, question, answer):
     "question",
     [
         "Do I need a ticket?",
+        "Where do I live?",
+        "do you know my name?",
         "Am I allowed to bring Pixel?",
         "Is my son allowed on the slide?",
         "Can I eat sesame here?",

@@ -33,7 +33,7 @@ _CLOSING = re.compile(
 )
 _WRAPPED = re.compile(
     r"(?:(?:do|can|could|would|will) you (?:still |even |actually |please |happen to )*"
-    r"(?:know|remember|recall|tell me|remind me of|remind me)|tell me|remind me of|remind me|remember|recall)"
+    r"(?:know|remember|recall|tell me|remind me of|remind me)|tell me|remind me of|remind me)"
     r" (?P<rest>(?:what|whats|where|when|who|whos|how|if|whether|that|about|anything|everything|something|all|my|our)\b.*)",
     re.IGNORECASE,
 )
@@ -203,7 +203,9 @@ class _Questions:
         for slot, pattern in _SLOTS:
             match = pattern.fullmatch(question)
             if match is not None:
-                return self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
+                found = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
+                own = found is not None and found.kind == "known" and fact_of(found.facts[0]).subject == USER
+                return None if own else found  # the reader quotes a fact of the user's own
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
@@ -247,6 +249,8 @@ class _Questions:
         who = self._who(named)
         if who is None:
             return None
+        if not who.keys and not _roles_of(who.label.removeprefix("your ")) and self._speaks_of(named):
+            return None  # a thing that facts speak of: "What is my bicycle called?"
         if slot == "name" and not who.is_user:
             people = [(name, role) for name, role in who.people if name.casefold() != role.casefold()]
             if people and any(name.casefold() == named.casefold() for name, _ in people):
@@ -254,6 +258,11 @@ class _Questions:
             return _made("named", self._rows_of(who), people) if people else _untold("name", who)
         rows = [row for row, fact in self._known if fact.subject.casefold() in who.keys and fact.relation == slot]
         return _made("known", rows[-1:] if who.is_user else rows) if rows else _untold(slot, who)
+
+    def _speaks_of(self, thing: str) -> bool:
+        """Whether a fact names a thing of the user's."""
+        stems = set(self._analyse(re.sub(r"^(?:my|our) ", "", thing, flags=re.IGNORECASE)))
+        return any(stems <= {*self._analyse(row.text)} for row, _ in self._known)
 
     def _yes_or_no(self, question: str) -> Recollection | None:
         named = _NAMES.fullmatch(question)

@@ -145,6 +145,8 @@ class RuleMemory(ForgettingMemory):
                 return history
         if asks_for_chats(context.last):
             return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
+        if context.control.since or context.control.until:
+            return None  # the caller limits which facts may be read
         found = answered(context.last, live, lambda: self._past(context.scope), self._analyse)
         if found is not None and found.kind != "untold":
             return found
