@@ -65,7 +65,7 @@ def test_an_unsure_verdict_is_not_said_but_the_better_sentence_is_quoted(judged)
 
 
 def test_a_missing_fact_is_asked_for(judged):
-    answer = judged({RULE: score(0.9, unknown=0.8)}, Draft(RULE, 0.5, "quoted"))
+    answer = judged({RULE: score(0.9, unknown=0.8)}, Draft(RULE, 0.5, "quoted"), deciding="")
     assert answer.decision.verdict == "unknown" and not answer.facts
 
 
@@ -108,9 +108,9 @@ def test_code_asks_for_nothing_that_the_model_does_not_miss(judged):
     draft = Draft(
         f"That depends: {RULE} How old are you?", 0.8, "composed", notes={"by": "code", "decision": "unknown"}
     )
-    answer = judged({RULE: score(0.9, unknown=0.05)}, draft, question="When do children go in?")
+    answer = judged({RULE: score(0.9, unknown=0.05)}, draft, question="When do children go in?", deciding="")
     assert answer.decision is None and answer.options[0].sentence == RULE
-    assert judged({RULE: score(0.9, unknown=0.5)}, draft, question="When do children go in?") is None
+    assert judged({RULE: score(0.9, unknown=0.5)}, draft, question="When do children go in?", deciding="") is None
 
 
 @pytest.mark.parametrize(

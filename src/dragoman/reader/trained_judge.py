@@ -104,6 +104,8 @@ class TrainedJudge:
         if verdict == "unknown" and drafted is not None and best.score.answers - drafted.score.answers < _AS_WELL:
             # Of two sentences that answer as well, the rules' own is what it depends on.
             best, verdict = drafted, _verdict(drafted)
+        if verdict == "unknown" and _is_decided_by_a_fact(best.option):
+            verdict = "none"  # the rules know what the model misses
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
         is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
@@ -177,6 +179,10 @@ class TrainedJudge:
         gains = self._judge.gains(question, option, facts, [verdict])
         best = max(range(len(gains)), key=gains.__getitem__, default=None)
         return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
+
+
+def _is_decided_by_a_fact(option: Option) -> bool:
+    return option.decision is not None and option.decision.verdict in ("yes", "no") and bool(option.decision.fact)
 
 
 def _is_settled(option: Option) -> bool:
