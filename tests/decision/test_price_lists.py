@@ -73,3 +73,18 @@ def test_no_price_is_said_where_a_group_that_code_does_not_know_may_be_the_users
     assert applies(rule, ["I am 24.", "I am a florist."], "How much do I pay?").value in ("", "9")
     assert applies(rule, ["My son Tim is 9."], "How much does Tim pay?").value == "6"
     assert applies(rule, ["I am 50."], "How much do I pay?").value == "14"
+
+
+@pytest.mark.parametrize(
+    ("home", "value"),
+    [
+        ("I live in Oakham with my son Milo and our beagle Biscuit.", "45"),
+        ("We live at Oakham.", "45"),
+        ("I live in Bern.", "90"),
+        ("I'm 34.", ""),
+    ],
+)
+def test_who_lives_in_the_place_pays_what_its_residents_pay(home, value):
+    rule = "Residents of Oakham pay 45 euros for the season ticket, everybody else 90 euros."
+    decision = applies(rule, [home], "How much is a season ticket for me?")
+    assert decision.value == value and (decision.verdict == "yes") == bool(value)

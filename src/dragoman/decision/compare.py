@@ -330,6 +330,8 @@ def _status(condition: Condition, clause: Clause, situation: Situation) -> Outco
         for k in situation.known
         if k.attribute == "status" and k.name == condition.name and same(k.subject, situation.subject)
     ]
+    if not known and condition.name == "residence" and (outcome := _resident(condition, clause, situation)):
+        return outcome
     if not known:
         ask = categories(clause.language).status_questions[condition.name]
         return Outcome(None, condition, f"{condition.name} missing", "", condition.name, ask)
@@ -338,6 +340,24 @@ def _status(condition: Condition, clause: Clause, situation: Situation) -> Outco
     return Outcome(last.truth != condition.negated, condition, shown, last.text)
 
 
+def _resident(condition: Condition, clause: Clause, situation: Situation) -> Outcome | None:
+    """Whether somebody lives in the place whose residents a rule is about; None where either is not known."""
+    place = _RESIDENTS_OF.search(clause.text)
+    homes = [k for k in situation.known if k.attribute == "home"]
+    # Whoever belongs to the user lives where the user does, unless something else is known.
+    homes = [k for k in homes if same(k.subject, situation.subject)] or [k for k in homes if _OF_USER.match(k.text)]
+    if place is None or not homes:
+        return None
+    lives = re.search(rf"\b{re.escape(place['place'])}\b", homes[-1].name) is not None
+    if not lives and place["the"]:
+        return None  # "residents of the county": a place of another size
+    return Outcome(lives != condition.negated, condition, f"lives in {homes[-1].name}", homes[-1].text)
+
+
+_OF_USER = re.compile(r"(?:I|We)\b", re.IGNORECASE)
+_RESIDENTS_OF = re.compile(
+    r"\b(?:residents?|inhabitants?|locals) (?:of|in|from) (?P<the>the )?(?P<place>[a-z][\w'-]*(?: (?!pay|may|get|who|can|need|must|have|are|with|and|or|do|receive|enjoy)[a-z][\w'-]*)?)"
+)
 _OTHER_CARDS = frozenset("credit debit bank business sim birthday post playing graphics memory".split())
 
 

@@ -51,6 +51,10 @@ class Situation:
     today: date | None = None
 
 
+_HOME = re.compile(
+    r"\b(?:live|lives|living|reside|resides|residing|based|settled|moved)\b(?: [a-z]+){0,2}? (?:in|at|on|to) (?:the )?"
+    r"(?P<place>[a-z][\w' -]{1,40}?)(?= with | since | near | and |[,.;!?]|$)"
+)
 _SEGMENT = re.compile(
     r"[,;] (?=who|which|he|she|it|my|i|we|our|and )|\band (?=my |our |i |i'm|he |she |we |it )|, (?=aged)|[，；。]|\. |! "
 )
@@ -262,6 +266,9 @@ def _traits(segment: str, tongue: Language, add: Callable[..., None]) -> None:
     taxonomy = categories(tongue)
     denied = _NOT.search(segment)
     past = _USED.search(segment)
+    home = _HOME.search(segment) if tongue == "en" and not denied and not past else None
+    if home is not None:
+        add("home", name=home["place"], shown=home["place"])
     for status, pattern in taxonomy.statuses.items():
         match = pattern.search(segment)
         if match and not past and _is_own(segment, match, tongue):
