@@ -10,6 +10,12 @@ from __future__ import annotations
 from dragoman.text import lazy_re as re
 
 _LONGEST = 160
+_MARK = re.compile(
+    r"\b(?:so|then|which case|means?|meaning|that case|if so|guess(?:ed)?|suppose|assumed?|presume|gather(?:ed)?|take it|understand|imagine|reckon"
+    r"|thought|told|heard|presumably|surely|apparently|that would|it would|that will|it will|right|correct|or not|eh)\b|['’](?:d|ll)\b",
+    re.IGNORECASE,
+)
+"""Words of which any conclusion has one: most sentences are told apart by them."""
 _POLITE = r"(?:(?:ok(?:ay)?|right|ah+|oh|well|and|but|yes|hm+|great|good|fine|alright|all right|sorry|hi|hello)\b[\s,.!]{1,3}){0,3}"
 _LOOSE = re.compile(
     rf"{_POLITE}(?:so(?: then| basically| really| actually| essentially)?|then|in which case)\b[\s,]{{1,3}}",
@@ -23,7 +29,7 @@ _STRICT = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"[\s,]{1,3}(?:then|i (?:guess|suppose|assume|presume|take it|imagine|hope)|presumably|surely)(?: then)?[\s.!]{0,3}$"
+    r"(?<!from)(?<!since)(?<!by)(?<!until)(?<!till)(?<!back)[\s,]{1,3}(?:then|i (?:guess|suppose|assume|presume|take it|imagine|hope)|presumably|surely)(?: then)?[\s.!]{0,3}$"
     r"|,\s(?:right|correct|or not|eh)[\s.!]{0,3}$",
     re.IGNORECASE,
 )
@@ -54,6 +60,12 @@ _PRICED = re.compile(
     r"\b(?:free|included|open|closed|shut|available|enough|extra|fine|ok(?:ay)?|possible|necessary)\b|[€$£]\s?\d|\d ?(?:[€$£%]|(?:euros?|pounds?|francs?|dollars?|percent|cents|pence)\b)",
     re.IGNORECASE,
 )
+_CHARGED = re.compile(
+    r"\b(?:no charge|charged?|pays?|half|discounts?|reduc\w{2,6}|refund\w{0,3}|free(?! on\b| to\b)|costs?|allowed|covered|eligible|entitled|included|exempt"
+    r"|(?:i|we|he|she|they) (?:can|may|could)(?: not|['’]t)? (?:bring|come|enter|go in|get|use|have|join|take part))\b",
+    re.IGNORECASE,
+)
+"""What a conclusion behind a statement is about: "I'm 70, so I pay half" asks, "so I need a lift" only tells."""
 _WORLD = re.compile(
     r"(?:the|a|an|no|it|it['’]s|there|there['’]s|that|that['’]s|this|these|those|all|every|everyone|everybody|each|any|anyone|nobody|nothing|only"
     r"|both|under|over|you|your|you['’](?:re|ve|ll|d)|children|people|kids|[a-z-]{2,20}(?<!s)s)\b",
@@ -77,11 +89,36 @@ _TOLD = re.compile(
 """Wishes, duties and abilities of one's own."""
 
 
+_INNER = re.compile(
+    r"(?:,|(?<!\s)\s[-–—]|;)\s(?:and |but )?(?=(?:so|then|in that case|that means|which means|meaning)\b)",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
 def is_inference(text: str) -> bool:
     """Whether a sentence without a question mark draws a conclusion that wants a yes or no."""
-    said = text.strip()
-    if len(said) > _LONGEST:
-        return False
+    return _without_conclusion(text) != text.strip()
+
+
+def without_conclusions(text: str) -> str:
+    """A text without what its sentences conclude: "I'm 70." of "I'm 70, so I pay half." """
+    if not (_MARK.search(text)):
+        return text
+    return " ".join(filter(None, map(_without_conclusion, _SENTENCE_END.split(text))))
+
+
+def _without_conclusion(sentence: str) -> str:
+    said = sentence.strip()
+    if len(said) > _LONGEST or said.endswith("?") or not _MARK.search(said):
+        return said
+    for cut in _INNER.finditer(said):
+        if _CHARGED.search(said, cut.end()) and _concludes(said[cut.end() :]):
+            return f"{said[: cut.start()].rstrip(' .')}."
+    return "" if _concludes(said) else said
+
+
+def _concludes(said: str) -> bool:
     strict = _STRICT.match(said)
     opening = strict or _LOOSE.match(said)
     rest = said[opening.end() :] if opening else said
