@@ -117,3 +117,21 @@ def test_where_somebody_is_now_stays_a_fact_of_the_hour(gate, make):
     room.memory._gate = gate
     learned = room.say("I'm at the station and in a hurry.")
     assert learned.added and all(row.meta.get("valid_until") for row in learned.added)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("My dog Rex broke his leg, it's in a cast", "My dog Rex broke his leg, it's in a cast."),
+        ("I have a bike, it's a tandem", "I have a bike, it's a tandem."),
+    ],
+)
+def test_what_is_said_further_of_a_placed_fact_is_kept_with_it(gate, text, fact):
+    found = gate.facts(text, facts(text))
+    assert [each.text for each in found] == [fact]
+    assert found[0].slot == facts(text)[0].slot
+
+
+@pytest.mark.parametrize("text", ["My friend says he is allergic to chalk", "I'm vegan, my girlfriend doesn't either"])
+def test_what_others_say_and_what_needs_another_sentence_is_not_kept_verbatim(gate, text):
+    assert not [each for each in gate.facts(text, facts(text)) if each.slot == "about"]

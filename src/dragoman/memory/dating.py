@@ -33,7 +33,7 @@ _RELATIVE = re.compile(
     r"|昨天|今天|前天|上周|上个?月|这个月|去年|今年|最近|刚",
     re.IGNORECASE,
 )
-_PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion", "arrival", "departure"))
+_PLANS = frozenset(("plan", "stay", "lodging", "booking", "companion", "arrival", "departure", "return"))
 """Relations that are over when the time that they name is."""
 _FROM_NOW = re.compile("大?后天|明天|下周|下个月")
 """Times that mean another day tomorrow; a name of a weekday stays as it is."""

@@ -17,6 +17,7 @@ from dragoman.memory.english.relations import clause_facts
 from dragoman.memory.english.wording import written_out
 from dragoman.memory.patterns import around, like, words
 from dragoman.text import lazy_re as re
+from dragoman.text.inferences import without_conclusions
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.sentences import sentences
@@ -62,6 +63,7 @@ _DENIAL = re.compile(r"no(?: longer)? \w", re.IGNORECASE)
 _CALL_ME = re.compile(
     r"(?i:(?:you (?:can|may) |please |just )?call me|i go by|(?:people|friends) call me|the name is|the name's)"
     r" (?P<x>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)"
+    r"|(?i:this is) (?P<y>[A-ZÀ-Þ][\w'’-]+ [A-ZÀ-Þ][\w'’-]+)(?i:,? (?:here|speaking))?[.!,]*$"
 )
 
 
@@ -75,7 +77,10 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     reader = ClauseReader(people)
     # Quoted text is nobody's word about themselves.
     spoken = [
-        part for whole in sentences(own_words(text)) for line in _LOWER_CASE.split(whole) for part in sentences_of(line)
+        part
+        for whole in sentences(without_conclusions(own_words(text)))
+        for line in _LOWER_CASE.split(whole)
+        for part in sentences_of(line)
     ]
     for said in spoken[:_MOST_SENTENCES]:
         if len(said) > LONGEST_SENTENCE:
@@ -140,7 +145,8 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
     bare = without_lead(without_lead(whole))
     called = _CALL_ME.match(bare)
     if called:
-        yield Fact(f"My name is {called['x']}.", "name", called["x"], said, "user", "name")
+        name = called["x"] or called["y"]
+        yield Fact(f"My name is {name}.", "name", name, said, "user", "name")
         return
     text = without_contrast(uncleft(_FAREWELL.sub("", written_out(bare)).strip(" .!?")))
     denial = completed(_FAREWELL.sub("", written_out(whole)).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None

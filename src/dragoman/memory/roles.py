@@ -32,7 +32,6 @@ _SAME = {
 _ONE = {
     "kids": "child",
     "children": "child",
-    "twins": "child",
     "boys": "son",
     "girls": "daughter",
     "grandchildren": "grandchild",

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
 """Which parts of a turn tell something about the user that memory should keep, by a small trained classifier.
 
 The rules of `memory.facts` place what they know: an age, an allergy, where somebody lives. People say much more that
@@ -20,13 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Fact
 from dragoman.memory.english.discourse import without_asides
-from dragoman.memory.english.wording import written_out
+from dragoman.memory.english.wording import with_articles, written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
+from dragoman.memory.patterns import words
 from dragoman.memory.people import people_of
 from dragoman.memory.roles import fits
 from dragoman.memory.subjects import possession
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
+from dragoman.text.inferences import without_conclusions
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.spelling import spelt
@@ -99,7 +102,7 @@ _IMPLIED = re.compile(
 )
 """Begins a statement of the user that leaves out its "I"."""
 _TELLS = re.compile(
-    r"(?:i|we)(?:['’]ve| have)? (?:just |even |once |then |also |already |only )*"
+    r"(?:i|we)['’]d like\b|(?:i|we)(?:['’]ve| have)? (?:just |even |once |then |also |already |only )*"
     r"(?:phoned|called|rang|wrote|asked|tried|saw|seen|heard|read|watched|drove|went|sat|looked|laughed|studied|thought"
     r"|said|told|met|had (?:a|an|the|some)|came|walked|spent|waited|ate|drank|made|put|found|used to|could|swore"
     r"|promised|fell|started (?:our|the|a|talking)|want|would like|wanna)\b"
@@ -108,7 +111,25 @@ _TELLS = re.compile(
 )
 """Begins a story, a wish or what goes on: "I phoned on Monday", "I'm sitting in the sun"."""
 _PRONOUN = re.compile(r"(?P<who>he|she|his|her)(?:['’]?s)?\b", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"(?:(?:and|but|&|n) )?(?:it(?:['’]?s| is| was| has| does| needs| won['’]t| can| isn['’]t| doesn['’]t| hasn['’]t)|they(?:['’]re| are| have| need)"
+    r"|(?:one|two|three|four|five|six|both|all|some|most|none) of them)\b(?! (?:raining|snowing|sunny|cold|hot|late|great|nice|lovely|fine|ok|okay|time"
+    r"|so|very|really|a pity|a shame|important|just|good|bad|hard|why|how)\b)",
+    re.IGNORECASE,
+)
+"""Begins what is said further of the clause before: "it's in a cast"."""
 _UNCLEAR = re.compile(r"(?:he|she|it|they|his|her|its|their|this|that|these|those|the same|so)\b", re.IGNORECASE)
+_ELLIPTIC = re.compile(
+    r"\b(?:do|does|is|are|am|can|has|have|will)(?: not|n['’]t) either$|\b(?:so|neither) (?:do|does|is|are|am|can|has|have) (?:i|my|we)\b",
+    re.IGNORECASE,
+)
+"""Says of somebody what was said of another: "my girlfriend doesn't either"."""
+_REPORTED = re.compile(
+    r"(?:my|our|his|her|the|some|a|an) (?:[\w'’-]+ ){1,3}?(?:says?|said|thinks?|thought|claims?|claimed|reckons?|believes?|swears?|told me|tells me)"
+    r"(?: that)? (?:he|she|it|they|he['’]s|she['’]s|it['’]s|there|the|you|an?|all|every\w{0,4})\b",
+    re.IGNORECASE,
+)
+"""What somebody else says: nobody knows whether it is so."""
 _EMPTY = frozenset(
     "i im i'm ive my me mine we our us is are am was were be been a an the and or to of in on at for with it it's its "
     "that this he she they them him her his their has have had do does did not no just so very really here there will "
@@ -188,7 +209,7 @@ class WriteGate:
 
         `people` gives the people and animals known by name, with what they are to the user.
         """
-        told = without_lead(spelt(own_words(text)))
+        told = without_lead(spelt(without_conclusions(own_words(text))))
         if not told.strip() or len(told) > _LONGEST or language(told) != "en":
             return ()
         known = {
@@ -206,6 +227,12 @@ class WriteGate:
         for group in groups:
             part = told[group[0].start : group[-1].end]
             chance = max(piece.chance for piece in group)
+            before = _fact_before(told, group[0], (*placed, *found)) if _GOES_ON.match(part) else None
+            if before is not None:  # "Rex broke his leg, it's in a cast" is one fact
+                found.append(
+                    replace(before, text=f"{before.text.rstrip('.')}{_joined(told, group[0])}{part.strip(' .,!')}.")
+                )
+                continue
             if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1], sure=chance >= KEEP_NOBODYS):
                 found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone, chance)]
         said = {fact.text for fact in placed}
@@ -218,7 +245,10 @@ class WriteGate:
         for piece in scored:
             last = groups[-1][-1] if groups else None
             joins = last is not None and not _is_apart(text, last, piece) and not _begins(piece)
-            if piece.chance >= self._least(piece) or (joins and piece.chance >= KEEP_BESIDE):
+            goes_on = _GOES_ON.match(piece.text) is not None or _PRONOUN.match(_JOINT.sub("", piece.text)) is not None
+            if piece.chance >= (KEEP_BESIDE if goes_on else self._least(piece)) or (
+                joins and piece.chance >= KEEP_BESIDE
+            ):
                 while not joins and alone and alone[-1].chance >= KEEP_BESIDE and _leads_to(text, alone[-1], piece):
                     groups.append([alone.pop()])  # "Chest freezer: 200 litres"
                     joins = True
@@ -292,7 +322,8 @@ def _may_tell(text: str, piece: Piece, known: set[str]) -> bool:
         return False
     end = _END.search(text, piece.start)
     goes_on = text[: piece.start].rstrip().endswith(",") and (end is None or end[0] != "?")
-    return form(piece.text).act != "question" or goes_on  # "our nanny, Mrs Dunne, will collect the twins"
+    said = re.sub(r"^so (?!do |does |can |is |are |what |how )", "", piece.text) if piece.start else piece.text
+    return form(said).act != "question" or goes_on  # "our nanny, Mrs Dunne, will collect the twins"
 
 
 def _begins(piece: Piece) -> bool:
@@ -328,21 +359,45 @@ def _content(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z0-9]+", written_out(spelt(text)).lower()) if word not in _EMPTY}
 
 
+def _fact_before(text: str, piece: Piece, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the clause before a piece tells, in the same sentence."""
+    before = text[: piece.start].rstrip()
+    clause = next((each for each in reversed(pieces(before)) if each.end >= len(before.rstrip(" ,;"))), None)
+    if clause is None or before.endswith((".", "!", "?")):
+        return None
+    said = _content(clause.text)
+    return next(
+        (
+            fact
+            for fact in reversed(facts)
+            if _content(fact.text) and len(_content(fact.text) & said) >= _COVERED * len(_content(fact.text))
+        ),
+        None,
+    )
+
+
+def _joined(text: str, piece: Piece) -> str:
+    """What stands between a piece and the clause before."""
+    return ", " if text[: piece.start].rstrip().endswith(",") or not _JOINT.match(piece.text) else " "
+
+
 def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -> Sequence[Fact]:
     """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
     plain = without_lead(without_asides(spelt(said)))
     plain = _JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—")
-    whole = None if is_supposed(plain) or is_instruction(plain) else _resolved(plain, people)
+    is_own = not (is_supposed(plain) or is_instruction(plain) or _REPORTED.match(plain))
+    whole = _resolved(plain, people) if is_own else None
     if whole is None:
         return ()
     placed = facts(whole, people=people)
-    sentence = written_out(whole).strip(" .,!?")
+    sentence = with_articles(written_out(whole).strip(" .,!?"))
     told, read = _content(sentence), set().union(*(_content(fact.text) for fact in placed))
     if len(placed) > 1 or (placed and len(told & read) >= _COVERED * len(told)):
         return placed
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
-    if len(sentence.split()) < shortest or not told:
+    is_cut = ")" in sentence and "(" not in sentence
+    if len(sentence.split()) < shortest or not told or is_cut or _ELLIPTIC.search(sentence):
         return placed
     full = f"{sentence[:1].upper()}{sentence[1:]}."
     if placed:
@@ -365,7 +420,8 @@ def _resolved(text: str, people: Callable[[], Mapping[str, str]]) -> str | None:
     if match is None:
         return None if _UNCLEAR.match(text) else text
     pronoun = {"his": "he", "her": "she"}.get(match["who"].lower(), match["who"].lower())
-    meant = [(name, role) for name, role in people().items() if role and fits(role, pronoun)]
+    known = people().items()
+    meant = [(name, role) for name, role in known if role and role not in words("plural_roles") and fits(role, pronoun)]
     if not meant:
         return None
     name, role = meant[-1]

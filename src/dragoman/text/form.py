@@ -12,6 +12,7 @@ from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request, means_everything
+from dragoman.text.inferences import is_inference
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 
@@ -182,7 +183,7 @@ def _asks(text: str) -> bool:
     if "?" in text:  # the mark asks by itself
         return True
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
-    return bool(_P["question_start"].match(bare) or _P["question_any"].search(text))
+    return bool(_P["question_start"].match(bare) or _P["question_any"].search(text)) or is_inference(text)
 
 
 def _personal(text: str) -> bool:

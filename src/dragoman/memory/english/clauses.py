@@ -29,7 +29,7 @@ from dragoman.text import lazy_re as re
 
 _FIRST_PERSON = frozenset(("am", "have", "do", "are"))
 _COPULAS = frozenset(("is", "are", "has", "have", "was", "were", "will", "can", "does"))
-_OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt"))
+_OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt", "drive", "ride"))
 _TRAVELLING = frozenset("come travel arrive visit fly stay go leave".split())
 _INVERTED = frozenset("i we you he she they it my our your the there this that these those any".split())
 _CHILDREN = {"sister": "daughter", "brother": "son"}
@@ -133,6 +133,8 @@ class ClauseReader:
             return
         elif current is not None and is_age(tokens) and is_age(current.tokens[1:]) and joint in ("and", ","):
             current.tokens += [joint, *tokens]  # "8, 11 and 13 years old"
+        elif read.pending is not None and tokens[0].lower() in ("his", "her", "their") and not verb_of(tokens, 1):
+            read.pending = self._last = None  # "my daughter Ana and her friend Lia, 8": nobody is known who is 8
         elif (somebody := self._apposition(tokens, read)) is not None:
             read.add(somebody, [be(somebody), *tokens], aside=True)
         elif (start := self._start(tokens, first=current is None and read.pending is None)) is not None:
@@ -210,7 +212,9 @@ class ClauseReader:
             if self._last is None:
                 is_unknown = self._is_unknown and word in ("he", "she")
                 self._last = None if is_unknown else self._only_one(word)
-            elif word in ("he", "she") and self._last.kind == "person" and not fits(self._last.role, word):
+            elif word in ("he", "she") and (
+                self._last.plural or (self._last.kind == "person" and not fits(self._last.role, word))
+            ):
                 others = [one for one in self._met.values() if one.kind == "person" and fits(one.role, word)]
                 self._last = others[-1] if others else self._last
             reading = (self._last if self._fits(word) and verb_of(rest) else None), rest
@@ -310,7 +314,9 @@ class ClauseReader:
         fitting = [
             (name, role)
             for name, role in self.people().items()
-            if role and (role in words("pets") if pronoun == "it" else pronoun in ("he", "she") and fits(role, pronoun))
+            if role
+            and role not in words("plural_roles")
+            and (role in words("pets") if pronoun == "it" else pronoun in ("he", "she") and fits(role, pronoun))
         ]
         if len(fitting) != 1:
             return None
@@ -360,7 +366,8 @@ class ClauseReader:
         if read.pending is not None:
             read.pending = named
         elif mentions:
-            mentions[0].tokens.append(name)
+            is_owned = mentions[0].tokens[0].lower() in ("have", "has") and not {"my", "our"} & set(mentions[0].tokens)
+            mentions[0].tokens += ["called", name] if is_owned else [name]
         else:
             return False
         self._meet(named)
@@ -405,7 +412,8 @@ def _with_be(current: _Open | None, tokens: list[str]) -> list[str]:
     """A piece with the "be" that it shares: "I am arriving on Monday, leaving on Friday", "I'm 68, retired"."""
     if current is None or not current.tokens:
         return tokens
-    if tokens[0].lower().endswith("ing") and current.tokens[0] in ("am", "is", "are"):
+    form = tokens[0].lower()
+    if form.endswith("ing") and VERBS.get(form) != form and current.tokens[0] in ("am", "is", "are"):
         return [current.tokens[0], *tokens]
     if len(tokens) == 1 and tokens[0].lower().endswith("ed") and current.subject and verb_of(current.tokens) == "be":
         return [be(current.subject), *tokens]
@@ -427,4 +435,5 @@ def _is_unreal(tokens: Sequence[str]) -> bool:
 
 
 def _ends_with(tokens: Sequence[str], subject: Subject) -> bool:
-    return text_of(tokens).casefold().endswith(subject.phrase.casefold().removeprefix("my "))
+    said = text_of([token for token in tokens if token.lower() not in ("called", "named")])
+    return said.casefold().endswith(subject.phrase.casefold().removeprefix("my "))

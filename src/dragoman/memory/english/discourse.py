@@ -25,6 +25,10 @@ _FILLED = tuple(
         (r"\b(?:so|about|is|was|are|am) like (?=(?:\d|under|over|about|around|really|super|totally|so)\b)", "so "),
         (r"(?<=\w)\s(?:af|lol|lmao|haha+|rofl|tho)(?=[\s,.;:!?]|$)", ""),
         (r"\b(i|we|he|she|they) just (?=(?:do|does|can|could|love|like|hate|need|have|am|are|is|don't|can't|cannot)\b)", r"\1 "),
+        # "I also have a pass" and "I still have it, too" say no more than "I have a pass"
+        (r"(?<=\w)(?<!\bbut)\s(?:also|as well(?! as\b)|too(?=\s?(?:[,.;!?]|and\b|$)))(?=[\s,.;:!?]|$)", ""),
+        (r"(?<=\w)\sstill (?=(?:can|cannot|can['’]t|does|doesn['’]t|do|don['’]t|has|have|haven['’]t|hasn['’]t|am|is|are|isn['’]t|live|work|need|use|study|own)s?\b)", " "),
+        (r"(?<!\bcan )(?<!\bdo )(?<!\bmay )(?<!could )(?<!\bam )(?<!\bis )(?<!\bare )(?<!does )(?<!should )\b(i|we|he|she|they|it|i['’]m|we['’]re|am|are|is|do|does) (?:still|already) (?!not\b)(?=[a-z])", r"\1 "),
         (r",\s(?:sorry|though|mate|dear|love|thanks|thank you|cheers|please|ok|okay|right|yeah|no|really)\s*$", ""),
         (r"(?<=[a-z\d])\s(?:though|btw|too though)\s*$", ""),
     )
@@ -36,7 +40,7 @@ _ASIDES = re.compile(
 )
 _LEFT = re.compile(r"\s{2,}|\s+(?=[,.;:!?])|^[\s,]+|(?<=,)\s*,")
 _CONTRAST = re.compile(
-    r"(?<=[\w)])(?<!'m)(?<!'s)(?<!'re)(?<!\bam)(?<!\bis)(?<!\bare)(?<!\bdo)(?<!\bdoes)(?<!\bcan),? (?:and )?not (?:(?:in|at|to|from|on|with|an?) )?(?:[A-ZÀ-Þ][\w'’-]*|\d[\d.,]*)(?: [A-ZÀ-Þ][\w'’-]*)?"
+    r"(?<=[\w)])(?<!'m)(?<!'s)(?<!'re)(?<!\bam)(?<!\bis)(?<!\bare)(?<!\bdo)(?<!\bdoes)(?<!\bcan),? (?:and )?not (?:(?:in|at|to|from|on|with|an?) )?(?:[A-ZÀ-Þ][\w'’-]*|\d[\d.,]*(?: [a-z]{1,7})?(?: old)?|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: [a-z]{1,7})?(?: old)?)(?: [A-ZÀ-Þ][\w'’-]*)?"
     r"(?: any ?more| any longer)?$"
 )
 """The end of a correction: "Biel, not Basel"."""

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
 """Full sentences for what people leave out: "Son Sam, 9" is "My son Sam is 9", "Got asthma" is "I have asthma".
 
 Two kinds of rewrites stand in `patterns/en.toml`. An elliptic rewrite fits a whole sentence without its subject or
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman.memory.english.chunks import is_question
-from dragoman.memory.patterns import REWRITES, Rewrite
+from dragoman.memory.patterns import REWRITES, Rewrite, fragment, words
 from dragoman.memory.roles import singular
 from dragoman.text import lazy_re as re
 
@@ -47,6 +48,17 @@ _AGES = re.compile(
 _NAMED = re.compile(
     r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
     r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
+    re.IGNORECASE,
+)
+_OWNED_AGE = re.compile(
+    r"(?P<owns>(?:^|\b(?:I|we) (?:(?:just|have|only) )*)(?:have|has|got|own|adopted|bought|get|bring)(?: got)? (?:an?|one) (?:\w+ )?)"
+    r"(?P<n>\d{1,2}|[a-z]{3,9}(?:-[a-z]{3,5})?)[- ](?P<unit>year|month|week|day)s?[- ]old (?P<kind>(?:[a-z-]+ ){0,2}?)(?P<role>[a-z-]+)"
+    r"(?P<called>,? (?:called |named )?(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]+))?(?![\w'’-])",
+    re.IGNORECASE,
+)
+_PARTY = re.compile(
+    rf"\b(?:we|us|our|I)\b[^?]{{4,}}?(?P<cut>,) (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
+    r"(?:(?:,| and| plus|, and| &) [^?]*)?)$",
     re.IGNORECASE,
 )
 _PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
@@ -98,6 +110,18 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
         return [Completed(f"My {ages['role'].lower()} are {ages['ages']}", frozenset(("age",)))], (
             text[: ages.end("role")] + text[ages.end() :]
         )
+    party = _PARTY.search(text)
+    if party is not None:  # "we stay from 3 to 7 June, two adults and a baby"
+        return [Completed(f"We are {party['x'].replace(' of us', ' people')}", frozenset(("party",)))], text[
+            : party.start("cut")
+        ]
+    owned = _OWNED_AGE.search(text)
+    if owned is not None and owned["role"].lower() in words("pets") | words("roles"):  # "a nine-year-old labrador"
+        who = f"{owned['role'].lower()} {owned['name'] or ''}".strip()
+        called = f" called {owned['name']}" if owned["name"] else ""
+        statement = Completed(f"My {who} is {owned['n']} {owned['unit']}s old", frozenset(("age",)))
+        kept = f"{owned['owns']}{owned['kind']}{owned['role']}{called}"
+        return [statement], f"{text[: owned.start()]}{kept}{text[owned.end() :]}"
     match = _LISTED.search(text)
     if match is None:
         return [], text

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dragoman.core.values import Fact
 from dragoman.memory.english.clauses import SubjectClause
 from dragoman.memory.english.predicate import Predicate, predicate
+from dragoman.memory.english.wording import with_articles
 from dragoman.memory.patterns import RELATIONS, VERBS, Relation, around, fragment, value_type, words
 from dragoman.memory.roles import is_occupation
 from dragoman.memory.subjects import USER, Subject, be
@@ -145,6 +146,8 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
             text = f"We are {value} people"  # "We are five" could be an age
         if slot == "age" and read.verb == "turn":  # "turned 80 yesterday" is right on one day
             text = f"{subject.phrase} {be(subject)} {value}"
+        if slot == "age" and not subject.plural and "," in value:  # "I'm 17, 18 in March"
+            value = value.partition(",")[0]
         if slot == "age" and _UNFINISHED_AGE.fullmatch(value) and text.endswith(value):
             text += " old"
         if slot and is_plausible(slot, value):
@@ -166,7 +169,7 @@ def is_plausible(relation: str, value: str) -> bool:  # noqa: PLR0911 - one retu
     tokens = value.casefold().split()
     if not tokens:
         return base == "hobby"
-    if _AROUND["instruction"].search(value):
+    if _AROUND["instruction"].search(value) or tokens[0] in ("your", "ur"):
         return False
     if base == "name":
         not_names = words("not_names") | words("passing")
@@ -195,7 +198,7 @@ def _is_lasting_thing(tokens: Sequence[str]) -> bool:
 
 def sentence(text: str) -> str:
     """A clause as a sentence of its own, which says no "now": when it was said is kept beside it."""
-    text = _NOW.sub("", text.strip(" ,;:-–—"))
+    text = with_articles(_NOW.sub("", text.strip(" ,;:-–—")))
     if "(" in text and ")" not in text:
         text = text.partition("(")[0].rstrip()
     return text[:1].upper() + text[1:].rstrip(" .!,") + "."

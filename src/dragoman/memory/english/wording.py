@@ -92,6 +92,7 @@ def _denied(match: re.Match[str]) -> str:
     )
 
 
+_REPORTING = "|".join(sorted(word for word in words("reporting") if word.isascii()))
 _FEW = "an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty"
 # Slips that learners make, and homophones that only grammar tells apart.
 _SLIPS = tuple(
@@ -99,7 +100,7 @@ _SLIPS = tuple(
     for pattern, right in (
         (r"(?<=\d),(?=\d{1,2} ?(?:m|kg|cm|metres?|meters?)\b)", "."),
         (
-            r"((?:^|[,.;] |\b(?:and|but|so) )(?:my|our) (?:\w+ )?[a-z]+(?: (?-i:[A-Z]\w+))?),? (?:he|she|it|they) "
+            rf"((?:^|[,.;] |\b(?:and|but|so) )(?:my|our) (?:\w+ )?(?!(?:{_REPORTING})\b)[a-z]+(?: (?-i:[A-Z]\w+))?),? (?:he|she|it|they) "
             r"(?=(?:is|are|am|has|have|can|does|do|will|was|uses?|needs?|lives?|works?|eats?|speaks?|likes?|not)\b)",
             r"\1 ",
         ),
@@ -107,6 +108,12 @@ _SLIPS = tuple(
         (r"\b(he|she|my \w+) do not\b", r"\1 does not"),
         (r"\b((?:do|does) not (?:eat|drink|like|have|want|speak)) no\b", r"\1"),
         (r"\b(has|have) (\d{1,2}|[a-z]+) year(?=$|[.,;]| and\b)", r"\1 \2 years"),
+        # "I have since two years the asthma"
+        (
+            rf"\b(have|has|am|is|live|lives|work|works|use|uses|take|takes|learn|study) ((?:since|for) (?:(?:19|20)\d\d|(?:about |almost |over )?(?:\d{{1,2}}|{_FEW})"
+            r" (?:years?|months?|weeks?|days?))) (?!ago\b)(?:already )?(?:the )?([^,.;]{2,40})",
+            r"\1 \3 \2",
+        ),
         (r"\bthe (?=(?:dog|cat)'s name\b)", "my "),
         (r"\b(my \w+) is not [^,]{1,30},? (?:it is|but) ", r"\1 is "),
         (r"\b(?:my|our) little one\b", "my child"),
@@ -149,6 +156,14 @@ _SLIPS = tuple(
             "for ",
         ),
         (r"\bit is (?:not true|wrong|false|incorrect) that (I am|I have|I|my \w+ (?:is|has)) ", _denied),
+        (
+            r"\b(I am an? (?!(?:man|woman|lady|gentleman|person)\b)(?:\w+ )?[a-z]{4,}) of (\d{2}|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?)(?: years?)?(?: old| of age)?(?=$|[,.;]| and\b)",
+            r"\1 and I am \2 years old",
+        ),
+        (
+            r"\b(have|has) the (?=(?:asthma|diabetes|epilepsy|arthritis|gout|flu|hay fever|high blood pressure)\b)",
+            r"\1 ",
+        ),
         (r"\bI am (?:a|an) (?:man|woman|lady|gentleman|boy|girl|person) of (?=(?:\d|[a-z]+ty\b|[a-z]+ty-))", "I am "),
         # "I have a daughter Mia", "I don't have a car, just a bike"
         (
@@ -225,6 +240,24 @@ def written_out(sentence: str) -> str:
     for pattern, right in _SLIPS:
         text = pattern.sub(right, text)
     return _NAMELESS.sub(lambda name: name[0].capitalize() if _is_name(name[0]) else name[0], text)
+
+
+_ARTICLE = re.compile(r"\b(a|an) (?=(\d+|[a-z][\w'’]+))", re.IGNORECASE)
+_VOWEL_SOUND = re.compile(
+    r"(?:8|11|18)(?!\d{2})|hour|honest|honou?r|heir|(?!eu|one\b|once|uni(?!n|m)|us[aeiu]|ut[ei]|u[a-z]{1,2}\b)[aeiou]",
+    re.IGNORECASE,
+)
+
+
+def with_articles(text: str) -> str:
+    """A sentence with "a" or "an" as the next word sounds: "a apprentice" is "an apprentice"."""
+
+    def right(found: re.Match[str]) -> str:
+        if not found[2][1:].islower() and not found[2].isdigit():  # "an MRI", "a UK passport"
+            return found[0]
+        return f"{found[1][0]}n " if _VOWEL_SOUND.match(found[2]) else f"{found[1][0]} "
+
+    return _ARTICLE.sub(right, text)
 
 
 def _is_name(word: str) -> bool:

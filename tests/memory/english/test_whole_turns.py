@@ -1,0 +1,67 @@
+"""Facts of whole turns: each keeps what was said of its subject, and nothing beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.memory.english.wording import with_articles
+from dragoman.memory.facts import facts
+
+
+@pytest.mark.parametrize(
+    ("turn", "texts"),
+    [
+        ("I have a nine years old labrador", ["My labrador is nine years old.", "I have a labrador."]),
+        ("Got a new dog, Rex, 9 weeks old", ["I have a new dog called Rex.", "My new dog Rex is 9 weeks old."]),
+        ("i am a apprentice", ["I am an apprentice."]),
+        ("We still have a dog too", ["We have a dog."]),
+        ("I also drive a camper van", ["I drive a camper van."]),
+        ("I have since two years the asthma", ["I have asthma for two years."]),
+        ("I live since 2019 in Bonn", ["I live in Bonn since 2019."]),
+        ("I'm a teacher and bring 24 pupils", ["I am a teacher.", "I bring 24 pupils."]),
+        ("I am a pensioner of 78 years", ["I am a pensioner.", "I am 78 years old."]),
+        ("This is Ingrid Solberg.", ["My name is Ingrid Solberg."]),
+        ("I'm 72, so there's no charge for me.", ["I am 72."]),
+        ("We're staying from 3 to 7 June, two adults and a baby", ["We are two adults and a baby.", "We are staying from 3 to 7 June."]),
+        ("We're flying to Rome on 20 June and coming back on the 30th", ["We are flying to Rome on 20 June.", "We are coming back on the 30th."]),
+        ("my hubby and me bring our two cats Miso and Tofu, and he's vegan", ["We bring our two cats Miso and Tofu.", "My hubby is vegan."]),
+    ],
+)  # fmt: skip
+def test_a_turn_leaves_its_facts(turn: str, texts: list[str]) -> None:
+    assert sorted(fact.text for fact in facts(turn)) == sorted(texts)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "So my cat stays free.",
+        "then I pay half",
+        "So a missed appointment costs 50 euros.",
+        "My friend says he is allergic to chalk",
+        "If I were 70, I would pay less",
+        "I hate your answers",
+    ],
+)
+def test_what_is_asked_supposed_or_said_by_others_is_no_fact(turn: str) -> None:
+    assert facts(turn) == ()
+
+
+def test_a_corrected_age_of_an_animal_leaves_out_the_old_one() -> None:
+    (fact,) = facts("Rex is 9 weeks old, not 5 months", people=lambda: {"Rex": "dog"})
+    assert (fact.slot, fact.value, fact.text) == ("Rex's age", "9 weeks old", "My dog Rex is 9 weeks old.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [
+        ("I am a apprentice", "I am an apprentice"),
+        ("an car", "a car"),
+        ("a hour", "an hour"),
+        ("an European", "a European"),
+        ("a 8 year old", "an 8 year old"),
+        ("an MRI and a UK passport", "an MRI and a UK passport"),
+        ("a university and a uncle", "a university and an uncle"),
+    ],
+)
+def test_an_article_fits_the_sound_of_the_next_word(typed: str, right: str) -> None:
+    assert with_articles(typed) == right
