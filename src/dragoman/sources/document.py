@@ -83,6 +83,7 @@ class Outline:
         self._finish(next_level=level)
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
+        text = without_colon(text)
         if not text:
             return
         shown = short(text)
@@ -133,6 +134,11 @@ def humanise(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def without_colon(heading: str) -> str:
+    """A heading without the colon that leads on to what stands under it."""
+    return heading.rstrip(" :：") or heading
+
+
 def short(name: str) -> str:
     """A title, heading or column name, cut at a word boundary if it is too long to be repeated."""
     if len(name) <= LONGEST_NAME:
@@ -143,8 +149,9 @@ def short(name: str) -> str:
 
 def column_names(cells: Sequence[str]) -> tuple[list[str], str]:
     """Column names for every row; and, if one was cut, the full names as a text."""
-    names = [short(cell) for cell in cells]
-    return names, "" if names == list(cells) else "; ".join(cell for cell in cells if cell)
+    full = [without_colon(cell) for cell in cells]
+    names = [short(cell) for cell in full]
+    return names, "" if names == full else "; ".join(cell for cell in full if cell)
 
 
 def row_text(names: tuple[str, ...] | list[str], values: tuple[str, ...] | list[str]) -> str:
