@@ -188,3 +188,14 @@ def test_a_row_without_a_name_goes_on_with_the_row_above():
         "- What: Ten massages; Duration: 30 min; Price: 550",
         "- Duration: Sum; Price: 725",
     ]
+
+
+def test_points_under_a_label_carry_it():
+    text = "- Dogs\n  - may wait outside\n  - Small ones:\n    - may come in\n- Bikes: downstairs\n- It is closed.\n  - always\n"
+    assert [line for _, _, line in blocks(text)] == [
+        "- Dogs: may wait outside",
+        "- Dogs: Small ones: may come in",
+        "- Bikes: downstairs",
+        "- It is closed.",
+        "  - always",
+    ]
