@@ -191,7 +191,8 @@ def test_a_row_without_a_name_goes_on_with_the_row_above():
 
 
 def test_points_under_a_label_carry_it():
-    text = "- Dogs\n  - may wait outside\n  - Small ones:\n    - may come in\n- Bikes: downstairs\n- It is closed.\n  - always\n"
+    text = "- Dogs\n  - may wait outside\n  - Small ones:\n    - may come in\n- Bikes: downstairs\n- It is closed.\n"
+    text += "  - always\n"
     assert [line for _, _, line in blocks(text)] == [
         "- Dogs: may wait outside",
         "- Dogs: Small ones: may come in",
