@@ -148,3 +148,26 @@ def test_check_without_a_file_names_what_is_missing(invoke, tmp_path):
     (tmp_path / "agent.toml").write_text("")
     done = invoke("check", str(tmp_path))
     assert "conversations.toml" in str(done.exception) and "--file" in str(done.exception)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_init_with_a_folder_answers_from_it_and_holds_nothing_of_the_example(invoke, tmp_path, language):
+    documents = tmp_path / 'my "own" notes'
+    documents.mkdir()
+    folder = tmp_path / "mine"
+    done = invoke("init", str(folder), "--language", language, "--documents", str(documents))
+    assert done.exit_code == 0
+    config = load_config(folder)
+    (source,) = [source for source in config.sources if source.name == "DOCUMENTS"]
+    assert (folder / source.path).resolve() == documents and 'my "own" notes' in source.description
+    assert not config.examples
+    written = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.*")))
+    assert not any(word in written for word in ("workshop", "francs", "工作坊"))
+    assert len(read_conversations(folder / "conversations.toml")) == 2
+
+
+def test_init_refuses_folders_that_are_not_there_or_around_the_agent(invoke, tmp_path):
+    for documents, reason in ((tmp_path / "none", "no folder"), (tmp_path, "beside that folder")):
+        done = invoke("init", str(tmp_path / "mine"), "--documents", str(documents))
+        assert reason in f"{done.exception} {getattr(done.exception, 'remedy', '')}"
+        assert not (tmp_path / "mine").exists()

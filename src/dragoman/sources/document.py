@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal, TypeAlias, TypeVar
 
@@ -21,6 +21,8 @@ LONGEST_ID = 512
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_POINT = re.compile(r"( *)- (.+)")
+_LONGEST_LABEL = 60
 _WRAP = re.compile(rf"(?<=[{CJK}，。！？；：、”’」』）])[ \t]*\n\s*(?=[{CJK}“‘「『（])")
 _SPACE = re.compile(r"\s+")
 
@@ -83,6 +85,7 @@ class Outline:
         self._finish(next_level=level)
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
+        text = without_colon(text)
         if not text:
             return
         shown = short(text)
@@ -106,7 +109,7 @@ class Outline:
     def _finish(self, *, next_level: int) -> None:
         headings = tuple(text for _, text in self._path)
         if self._blocks:
-            self._sections.append(Section(tuple(self._blocks), headings))
+            self._sections.append(Section(tuple(_labelled(self._blocks)), headings))
         elif self._path and self._path[-1][0] >= max(next_level, 2) and not self._holds(headings):
             # A heading with nothing under it may be a statement, so it is kept.
             self._sections.append(Section((DocumentBlock(headings[-1]),), headings[:-1]))
@@ -114,6 +117,31 @@ class Outline:
 
     def _holds(self, headings: tuple[str, ...]) -> bool:
         return bool(self._sections) and self._sections[-1].headings[: len(headings)] == headings
+
+
+def _labelled(blocks: Sequence[DocumentBlock]) -> Iterator[DocumentBlock]:
+    """List items below a label, each with it: "- Dogs" over "  - on a lead" is "- Dogs: on a lead"."""
+    labels: list[tuple[int, str]] = []
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        item = _POINT.fullmatch(block.text) if block.kind == "line" and block.id is None else None
+        depth = len(item[1]) if item else 0
+        labels = [(level, label) for level, label in labels if item and level < depth]
+        if item is None:
+            yield block
+            continue
+        below = _POINT.fullmatch(following.text) if following is not None and following.kind == "line" else None
+        path = [label for _, label in labels[-2:]]
+        if below and len(below[1]) > depth and (not labels or labels[-1][0] == depth - 2) and _is_label(item[2]):
+            labels.append((depth, without_colon(item[2])))
+        elif labels:
+            yield replace(block, text=f"{' ' * labels[0][0]}- {': '.join([*path, item[2]])}")
+        else:
+            yield block
+
+
+def _is_label(text: str) -> bool:
+    is_name = len(text.split()) <= 3 and not text[0].islower() and text[-1] not in ".!?。！？"
+    return len(text) <= _LONGEST_LABEL and (is_name or text[-1] in ":：")
 
 
 def clean(text: str) -> str:
@@ -133,6 +161,11 @@ def humanise(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def without_colon(heading: str) -> str:
+    """A heading without the colon that leads on to what stands under it."""
+    return heading.rstrip(" :：") or heading
+
+
 def short(name: str) -> str:
     """A title, heading or column name, cut at a word boundary if it is too long to be repeated."""
     if len(name) <= LONGEST_NAME:
@@ -143,8 +176,9 @@ def short(name: str) -> str:
 
 def column_names(cells: Sequence[str]) -> tuple[list[str], str]:
     """Column names for every row; and, if one was cut, the full names as a text."""
-    names = [short(cell) for cell in cells]
-    return names, "" if names == list(cells) else "; ".join(cell for cell in cells if cell)
+    full = [without_colon(cell) for cell in cells]
+    names = [short(cell) for cell in full]
+    return names, "" if names == full else "; ".join(cell for cell in full if cell)
 
 
 def row_text(names: tuple[str, ...] | list[str], values: tuple[str, ...] | list[str]) -> str:

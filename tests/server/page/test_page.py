@@ -90,7 +90,7 @@ def test_everything_is_exported_and_forgotten(page_session, ask):
     with page.expect_download() as download:
         page.get_by_role("button", name="Export everything").click()
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))
-    assert [fact["text"] for fact in taken["facts"]] == ["I live in Ellisund."]
+    assert "I live in Ellisund." in [fact["text"] for fact in taken["facts"]]
     assert taken["dialogues"]
     page.get_by_role("button", name="Delete everything about me").click()
     page.get_by_role("button", name="Delete everything", exact=True).click()

@@ -114,3 +114,37 @@ def test_a_file_of_python_docx_is_read():
         (("Fares",), "1. Buy a ticket"),
         (("Fares",), "- Day: Monday; From: 9:00"),
     ]
+
+
+def test_headers_of_two_rows_and_cells_as_wide_as_the_table(make_word):
+    wide = '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>'
+    whole = '<w:tcPr><w:gridSpan w:val="3"/></w:tcPr>'
+    body = (
+        "<w:tbl>"
+        + row(whole + paragraph("Fees of 2027"))
+        + row(paragraph("Course"), wide + paragraph("Members"))
+        + row(paragraph(""), paragraph("Single"), paragraph("Year"))
+        + row(whole + paragraph("In the water"))
+        + row(paragraph("Swimming"), paragraph("18"), paragraph("700"))
+        + "</w:tbl>"
+    )
+    assert texts(read(make_word(body), "a.docx")) == [
+        ((), "Fees of 2027"),
+        ((), "In the water"),
+        ((), "- Course: Swimming; Members Single: 18; Members Year: 700"),
+    ]
+
+
+def test_a_short_paragraph_in_bold_is_a_heading_and_breaks_part_points(make_word):
+    bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r>{}</w:p>"
+    plain = '<w:r><w:rPr><w:b w:val="0"/></w:rPr><w:t> shoes.</w:t></w:r>'
+    body = (
+        bold.format("House rules:", "")
+        + "<w:p><w:r><w:t>1. No shoes.</w:t><w:br/><w:t>2. No dogs.</w:t></w:r></w:p>"
+        + bold.format("No", plain)
+    )
+    assert texts(read(make_word(body), "a.docx")) == [
+        (("House rules",), "1. No shoes."),
+        (("House rules",), "2. No dogs."),
+        (("House rules",), "No shoes."),
+    ]

@@ -124,3 +124,48 @@ def test_charsets_of_the_web_are_known_by_their_usual_names(charset, encoding, t
 def test_bytes_that_are_not_of_the_declared_charset_are_an_error():
     with pytest.raises(InputError, match=r"is not EUC_JP: byte 0xff at 26 \(line 1\)"):
         read(b"<meta charset='euc-jp'><p>\xff", "a.html")
+
+
+def test_merged_cells_stand_in_each_of_their_rows_and_columns():
+    page = (
+        "<table><tr><th rowspan=2>Room</th><th colspan=2>Half day</th><th rowspan=2>Day</th></tr>"
+        "<tr><th>Weekday</th><th>Weekend</th></tr>"
+        "<tr><td colspan=4>Ground floor</td></tr>"
+        "<tr><td rowspan=2>Gym</td><td>120</td><td>140</td><td rowspan=2>220</td></tr><tr><td>90</td><td>95</td></tr>"
+        "</table>"
+    )
+    assert [line for _, _, line in blocks(page)] == [
+        "Ground floor",
+        "- Room: Gym; Half day Weekday: 120; Half day Weekend: 140; Day: 220",
+        "- Room: Gym; Half day Weekday: 90; Half day Weekend: 95; Day: 220",
+    ]
+
+
+def test_an_empty_corner_still_leaves_a_header():
+    page = (
+        "<table><tr><td></td><td>Adults</td><td>2027</td></tr><tr><td>Massage</td><td>65</td><td>70</td></tr></table>"
+    )
+    assert [line for _, _, line in blocks(page)] == ["- Massage; Adults: 65; 2027: 70"]
+
+
+def test_points_after_line_breaks_are_a_list():
+    assert [(kind, line) for _, kind, line in blocks("<p>Rules:<br>1. No shoes<br>2. No dogs</p><p>a<br>b</p>")] == [
+        ("text", "Rules:"),
+        ("line", "1. No shoes"),
+        ("line", "2. No dogs"),
+        ("text", "a b"),
+    ]
+
+
+def test_a_paragraph_in_bold_is_a_heading():
+    page = "<h2>Prices</h2><p>x</p><p><b>Parking:</b></p><p>Six places.</p><p><b>Never</b> run.</p>"
+    assert [(headings, line) for headings, _, line in blocks(page)] == [
+        (("Prices",), "x"),
+        (("Prices", "Parking"), "Six places."),
+        (("Prices", "Parking"), "Never run."),
+    ]
+
+
+def test_spans_of_a_few_bytes_do_not_unfold_without_end():
+    page = "<table><tr>" + "<td rowspan=99999 colspan=1000>a" * 50 + "</tr>" + "<tr><td>b" * 20_000 + "</table>"
+    assert sum(len(line) for _, _, line in blocks(page)) < 1_000_000

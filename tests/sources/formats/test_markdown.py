@@ -125,3 +125,78 @@ def test_rules_of_dashes_are_no_front_matter(text):
 
 def test_front_matter_survives_windows_line_ends():
     assert read(b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\ntext\r\n", "a.md").title == "T"
+
+
+def test_a_sentence_right_below_a_list_is_no_part_of_its_last_item():
+    text = "- Friday: 8:00 to 16:00\n- Saturday: 9:00 to 12:00\nClosed on Sundays.\n"
+    assert [(kind, line) for _, kind, line in blocks(text)] == [
+        ("line", "- Friday: 8:00 to 16:00"),
+        ("line", "- Saturday: 9:00 to 12:00"),
+        ("text", "Closed on Sundays."),
+    ]
+    assert [line for _, _, line in blocks("1. 毛巾\n2. 保险卡\n周日休息。\n")][-1] == "周日休息。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Ask at the desk for\na towel.\n",
+        "- The swimming course takes place every Wednesday evening in the\nRosen school.\n",
+        "- Ask at the desk for\n  Maria.\n",
+    ],
+)
+def test_a_wrapped_item_stays_whole(text):
+    assert len(blocks(text)) == 1
+
+
+def test_code_keeps_lines_that_look_like_lists():
+    assert blocks("```\n- a\nB\n• c\n```\n") == [((), "code", "- a\nB\n• c")]
+
+
+def test_bullets_of_other_programs_make_lists():
+    assert [line for _, _, line in blocks("• a towel\n• a cap\n")] == ["- a towel", "- a cap"]
+
+
+def test_a_line_in_bold_above_text_is_a_heading():
+    text = "## Prices\n\nx\n\n**Parking:**\nSix places.\n\n**Rooms**\n\ny\n\n**Never** run.\n\n**Do not run.**\n"
+    text += "\n## End\nz\n"
+    assert [(headings, line) for headings, _, line in blocks(text)] == [
+        (("Prices",), "x"),
+        (("Prices", "Parking"), "Six places."),
+        (("Prices", "Rooms"), "y"),
+        (("Prices", "Rooms"), "Never run."),
+        (("Prices", "Rooms"), "Do not run."),
+        (("End",), "z"),
+    ]
+
+
+def test_headings_and_column_names_lose_their_colon():
+    assert blocks("## Hours:\n\n| Day: | Open |\n|---|---|\n| Monday | 9 |\n") == [
+        (("Hours",), "line", "- Day: Monday; Open: 9")
+    ]
+
+
+def test_a_row_without_a_name_goes_on_with_the_row_above():
+    text = (
+        "| What | Duration | Price |\n|---|---|---|\n| Massage | 30 min | 65 |\n| | 60 min | 110 |\n"
+        "| **Packages** | | |\n| Ten massages | 30 min | 550 |\n| | Sum | 725 |\n"
+    )
+    assert [line for _, _, line in blocks(text)] == [
+        "- What: Massage; Duration: 30 min; Price: 65",
+        "- What: Massage; Duration: 60 min; Price: 110",
+        "Packages",
+        "- What: Ten massages; Duration: 30 min; Price: 550",
+        "- Duration: Sum; Price: 725",
+    ]
+
+
+def test_points_under_a_label_carry_it():
+    text = "- Dogs\n  - may wait outside\n  - Small ones:\n    - may come in\n- Bikes: downstairs\n- It is closed.\n"
+    text += "  - always\n"
+    assert [line for _, _, line in blocks(text)] == [
+        "- Dogs: may wait outside",
+        "- Dogs: Small ones: may come in",
+        "- Bikes: downstairs",
+        "- It is closed.",
+        "  - always",
+    ]

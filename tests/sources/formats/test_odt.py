@@ -61,3 +61,24 @@ def test_encrypted_files_and_scripts_are_refused(make_zip, entry, reason):
     manifest = f'<m:manifest xmlns:m="m">{entry}</m:manifest>'
     with pytest.raises(InputError, match=reason):
         read(odt(make_zip, "<t:p>x</t:p>", **{"META-INF/manifest.xml": manifest}), "a.odt")
+
+
+def test_a_wide_cell_covers_the_columns_beside_it(make_zip):
+    def row(*cells):
+        return f"<b:table-row>{''.join(cells)}</b:table-row>"
+
+    def cell(text, columns=1):
+        covered = "<b:covered-table-cell/>" * (columns - 1)
+        return f'<b:table-cell b:number-columns-spanned="{columns}"><t:p>{text}</t:p></b:table-cell>{covered}'
+
+    body = (
+        "<b:table>"
+        + row(cell("Day"), cell("Morning"), cell("Evening"))
+        + row(cell("Monday"), cell("9"), cell("18"))
+        + row(cell("Sunday"), cell("closed", 2))
+        + "</b:table>"
+    )
+    assert texts(read(odt(make_zip, body), "a.odt")) == [
+        ((), "- Day: Monday; Morning: 9; Evening: 18"),
+        ((), "- Day: Sunday; Morning: closed"),
+    ]

@@ -74,3 +74,46 @@ def test_a_million_rows_are_refused_within_seconds(make_excel):
     content = make_excel(("Log", "", rows(["a", "b"]) + rows(["1", "2"]) * 1_000_000))
     with pytest.raises(InputError, match="200,000 rows"):
         read(content, "a.xlsx")
+
+
+def workbook(fill):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Rooms"
+    fill(book.active)
+    out = io.BytesIO()
+    book.save(out)
+    return [text for _, text in texts(read(out.getvalue(), "a.xlsx"))]
+
+
+def test_merged_cells_name_columns_and_repeat_down():
+    def fill(sheet):
+        sheet["A1"] = "Rooms, from 1 March 2027"
+        sheet.append([])
+        sheet.append(["Room", "Half day", None, "Full day"])
+        sheet.append([None, "Weekday", "Weekend", None])
+        sheet.append(["Ground floor"])
+        sheet.append(["Gym", 120, 140, 220])
+        sheet.append([None, 90, 95, 150])
+        for cells in ("A1:D1", "A3:A4", "B3:C3", "D3:D4", "A5:D5", "A6:A7"):
+            sheet.merge_cells(cells)
+
+    assert workbook(fill) == [
+        "Rooms, from 1 March 2027",
+        "Ground floor",
+        "Room: Gym; Half day Weekday: 120; Half day Weekend: 140; Full day: 220",
+        "Room: Gym; Half day Weekday: 90; Half day Weekend: 95; Full day: 150",
+    ]
+
+
+def test_prices_are_shown_with_their_currency():
+    def fill(sheet):
+        sheet.append(["Item", "Price"])
+        sheet.append(["Ball", 9.9])
+        sheet.append(["Room", 1234.5])
+        sheet.append(["Mat", -3])
+        sheet["B2"].number_format = "[$CHF-807] #,##0.00;[Red]-[$CHF-807] #,##0.00"
+        sheet["B3"].number_format = '#,##0.00\\ "€"'
+        sheet["B4"].number_format = "0"
+
+    assert workbook(fill) == ["Item: Ball; Price: CHF 9.90", "Item: Room; Price: 1,234.50 €", "Item: Mat; Price: -3"]

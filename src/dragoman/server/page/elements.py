@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import iscoroutine
 
@@ -12,7 +12,8 @@ from nicegui.events import GenericEventArguments
 
 from dragoman.core.errors import DragomanError
 from dragoman.server.http.problems import CODES, problem_of
-from dragoman.server.page.text_diff import cut
+from dragoman.server.page.passage_html import passage_html
+from dragoman.server.page.text_diff import Span
 from dragoman.server.page.turn_view import Card
 
 Phrases = Mapping[str, str]
@@ -148,12 +149,7 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
         heads = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
         if heads and not is_fact:
             el("div", heads, "heads")
-        with el("p", classes="passage"):
-            for piece in cut(passage.text, card.spans):
-                if piece.quoted:
-                    el("mark", piece.text)
-                else:
-                    el("span", piece.text)
+        passage_text(passage.text, card.spans)
         if scores:
             meter(words["relevance"], card.evidence.relevance)
         with el("div", classes="slot") as slot:
@@ -164,6 +160,12 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
         if marks:
             el("div", " · ".join(marks), "fate")
     return slot
+
+
+def passage_text(text: str, spans: Sequence[Span] = ()) -> ui.html:
+    """The text of a passage, rows as a table."""
+    # `passage_html` escapes every text.
+    return ui.html(passage_html(text, spans), sanitize=False).classes("passage")
 
 
 def source_label(name: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import TableRows
+from dragoman.sources.formats.text import blocks_of, is_short_heading
 from dragoman.sources.formats.xml_events import (
     CORE_PROPERTIES,
     End,
@@ -24,11 +25,13 @@ from dragoman.sources.formats.xml_events import (
 from dragoman.text import lazy_re as re
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_SKIPPED = frozenset({"Fallback", "del", "moveFrom", "delText", "instrText", "sectPr", "rPr", "fldData"})
+_SKIPPED = frozenset({"Fallback", "del", "moveFrom", "delText", "instrText", "sectPr", "fldData"})
 """Elements without visible text: deleted text, field codes, and the second form of text boxes."""
 _TEXT = frozenset({"t"})
 _BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _DEEPEST_LIST = 20
+_BOLD_LEVEL = 10
+"""The level of a heading that is a paragraph in bold: below the nine of Word."""
 _LEVELS = frozenset(map(str, range(9)))
 """Levels of a list; Word knows nine."""
 
@@ -52,11 +55,27 @@ class _Paragraph:
     list_id: str = ""
     depth: int = 0
     pieces: list[str] = field(default_factory=list)
+    bold: list[bool] = field(default_factory=list)  # of each piece
     notes: list[str] = field(default_factory=list)
 
     @property
+    def written(self) -> str:
+        """The text with its line breaks."""
+        return clean("".join(self.pieces))
+
+    @property
     def text(self) -> str:
-        return unwrap(clean("".join(self.pieces)))
+        return unwrap(self.written)
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it is a heading that was made by setting a short line in bold."""
+        shown = [bold for piece, bold in zip(self.pieces, self.bold, strict=True) if piece.strip()]
+        return bool(shown) and all(shown) and is_short_heading(self.text)
+
+    def add(self, text: str, *, bold: bool = False) -> None:
+        self.pieces.append(text)
+        self.bold.append(bold)
 
 
 def read(content: bytes, name: str) -> Document:
@@ -95,18 +114,21 @@ class _Walk:
         self._spans: list[tuple[int, bool]] = []
         self._counters: Counter[tuple[str, int]] = Counter()
         self._in_text = False
+        self._is_bold = False
 
     def run(self, stream: Iterator[Event]) -> None:
         for event in stream:
             if isinstance(event, Start):
-                if event.tag in _SKIPPED:
+                if event.tag == "rPr":
+                    self._is_bold = _is_bold(stream)
+                elif event.tag in _SKIPPED:
                     skip(stream)
                 else:
                     self._start(event)
             elif isinstance(event, End):
                 self._end(event.tag)
             elif self._in_text and self._paragraphs:
-                self._paragraphs[-1].pieces.append(event)
+                self._paragraphs[-1].add(event, bold=self._is_bold)
 
     def _start(self, event: Start) -> None:
         tag, value = event.tag, event.attributes.get("val", "")
@@ -135,8 +157,10 @@ class _Walk:
         tag = event.tag
         if tag in _TEXT:
             self._in_text = True
+        elif tag == "r":
+            self._is_bold = False
         elif tag in _BREAKS:
-            paragraph.pieces.append(_BREAKS[tag])
+            paragraph.add(_BREAKS[tag])
         elif tag == "pStyle":
             paragraph.style = value
         elif tag == "outlineLvl":
@@ -184,9 +208,12 @@ class _Walk:
             self._outline.heading(level + 1, text)
         elif list_id not in ("", "0"):
             self._outline.add(DocumentBlock(self._item(list_id, paragraph.depth, text), "line", meta=self._meta()))
+        elif paragraph.is_heading:
+            self._outline.heading(_BOLD_LEVEL, text)
         else:
             self._counters.clear()
-            self._outline.add(DocumentBlock(text, meta=self._meta()))
+            for block in blocks_of(paragraph.written):
+                self._outline.add(replace(block, meta=self._meta()))
         for note in paragraph.notes:
             self._outline.add(DocumentBlock(note, meta=self._meta()))
 
@@ -201,6 +228,20 @@ class _Walk:
     def _meta(self) -> dict[str, str]:
         """The page, from the first page break that Word recorded on: other programs record none."""
         return {"page": str(self._page)} if self._has_pages else {}
+
+
+def _is_bold(stream: Iterator[Event]) -> bool:
+    """Whether the properties of a run, whose start was read, set it in bold."""
+    depth, bold = 1, False
+    while depth:
+        event = next(stream)
+        if isinstance(event, Start):
+            depth += 1
+            if depth == 2 and event.tag == "b":
+                bold = event.attributes.get("val", "1") not in ("0", "false", "off")
+        elif isinstance(event, End):
+            depth -= 1
+    return bold
 
 
 def _styles(archive: Archive, member: str | None) -> dict[str, _Style]:

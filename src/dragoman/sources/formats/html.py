@@ -12,7 +12,6 @@ from dragoman.sources.document import (
     Document,
     DocumentBlock,
     Outline,
-    column_names,
     humanise,
     row_text,
     unwrap,
@@ -20,6 +19,8 @@ from dragoman.sources.document import (
 )
 from dragoman.sources.formats.effort import is_too_much
 from dragoman.sources.formats.encoding import decode
+from dragoman.sources.formats.table import TableRows
+from dragoman.sources.formats.text import blocks_of, is_short_heading
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -45,6 +46,8 @@ _ALIASES = {
     "x-mac-roman": "mac-roman",
 }
 """Charset names used on the web that Python lacks."""
+_BREAK = "\v"
+"""A line break in a paragraph, which the ends of lines of the file are not."""
 _DROPPED = "script,style,nav,footer,noscript,template,svg,iframe,object,button,select,head"
 _DEEPEST = 20
 """Deepest indent of nested lists: each line grows with every level."""
@@ -95,6 +98,12 @@ def _declared(content: bytes) -> str | None:
     return {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "cp1252"}.get(codec, codec)
 
 
+def _is_bold(node: LexborNode) -> bool:
+    """Whether a paragraph holds a heading in bold and nothing else."""
+    shown = [child for child in node.iter(include_text=True) if not child.is_text_node or (child.text() or "").strip()]
+    return len(shown) == 1 and shown[0].tag in ("b", "strong") and is_short_heading(unwrap(node.text()))
+
+
 class _HtmlReader:
     """Walks the tree iteratively: pages nest deeper than Python's stack."""
 
@@ -122,7 +131,7 @@ class _HtmlReader:
         if node.is_text_node:
             self._pieces.append(node.text_content or "")
         elif tag == "br":
-            self._pieces.append("\n")
+            self._pieces.append(_BREAK)
         elif tag == "img":
             self._pieces.append(node.attributes.get("alt") or "")
         elif tag == "pre":
@@ -142,6 +151,8 @@ class _HtmlReader:
         self._flush()
         if tag in _HEADINGS:
             self._heading = _HEADINGS[tag]
+        elif tag == "p" and not self._markers and _is_bold(node):
+            self._heading = len(_HEADINGS) + 1
         elif tag in ("ul", "ol"):
             start = node.attributes.get("start") or "1"
             self._lists.append([whole_number(start, 1), tag == "ol"])
@@ -155,7 +166,7 @@ class _HtmlReader:
         if tag in _INLINE:
             return
         self._flush()
-        if tag in _HEADINGS:
+        if tag in _HEADINGS or tag == "p":
             self._heading = 0
         elif tag in ("ul", "ol") and self._lists:
             self._lists.pop()
@@ -163,7 +174,8 @@ class _HtmlReader:
             self._markers.pop()
 
     def _flush(self) -> None:
-        text = unwrap("".join(self._pieces))
+        written = "".join(self._pieces)
+        text = unwrap(written)
         self._pieces = []
         if not text:
             return
@@ -174,20 +186,28 @@ class _HtmlReader:
             self._outline.add(DocumentBlock(f"{indent}{self._markers[-1]} {text}", "line"))
             self._markers[-1] = " "  # a second paragraph of the item goes on under it
         else:
-            self._outline.add(DocumentBlock(text))
+            for block in blocks_of("\n".join(unwrap(line) for line in written.split(_BREAK))):
+                self._outline.add(block)
 
     def _table(self, table: LexborNode) -> None:
         caption = table.css_first("caption")
         if caption:
             self._outline.add(DocumentBlock(unwrap(caption.text(separator=" "))))
-        names: list[str] = []
-        for i, row in enumerate(table.css("tr")):
-            cells = row.css("th,td")
+        rows = [cells for row in table.css("tr") if (cells := row.css("th,td"))]
+        lines = TableRows()
+        lines.has_header = bool(rows) and all(cell.tag == "th" for cell in rows[0])
+        is_pairs = not lines.has_header and all(
+            len(cells) == 1 or (len(cells) == 2 and cells[0].tag == "th") for cells in rows
+        )
+        for cells in rows:
             values = [unwrap(cell.text(separator=" ")) for cell in cells]
-            if i == 0 and cells and all(cell.tag == "th" for cell in cells):
-                names, head = column_names(values)
-                self._outline.add(DocumentBlock(head))
-            elif not names and len(cells) == 2 and cells[0].tag == "th":
-                self._outline.add(DocumentBlock(f"- {row_text(values[:1], values[1:])}", "line"))
-            elif any(values):
-                self._outline.add(DocumentBlock(f"- {row_text(names, values)}", "line"))
+            if is_pairs:
+                pair = f"- {row_text(values[:1], values[1:])}" if len(values) > 1 else values[0]
+                self._outline.add(DocumentBlock(pair, "line" if len(values) > 1 else "text"))
+                continue
+            lines.begin_row()
+            for cell, value in zip(cells, values, strict=True):
+                spans = [whole_number(cell.attributes.get(f"{way}span") or "1", 1) for way in ("col", "row")]
+                lines.cell(value, columns=spans[0], rows=spans[1])
+        for block in lines.blocks():
+            self._outline.add(block)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
 from dragoman.sources.allowance import Allowance
-from dragoman.sources.document import Document, DocumentBlock, Outline, column_names, humanise, row_text, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Outline, humanise, unwrap
 from dragoman.sources.formats.encoding import decode
+from dragoman.sources.formats.table import TableRows
+from dragoman.sources.formats.text import BULLETS, is_short_heading
 from dragoman.text import lazy_re as re
+from dragoman.text.language import cjk_count
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,6 +25,13 @@ MOST_BYTES = 4 * 2**20
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*+(.*)")
 _MARK = re.compile(r"(?<!\s)\s*+\{#([^\s{}#]+)\}\s*+\Z")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
+_BULLET = re.compile(rf"^([ \t]*){BULLETS}[ \t]+(?=\S)")
+_WRAPPED = 60
+"""Columns that editors wrap lines at, at the least."""
+_HEADING = 7
+"""The level of a line in bold above text: below all that Markdown marks."""
 _RAW = re.compile(r"<(script|style)\b", re.IGNORECASE)
 _RAW_END = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style")}
 
@@ -35,7 +46,7 @@ def read(content: bytes, name: str) -> Document:
     text = decode(content, name)
     front, body = front_matter(text)
     outline = Outline(Allowance(content, name))
-    _MarkdownReader(outline).run(_parser().parse(body))
+    _MarkdownReader(outline).run(_parser().parse(_with_ends_of_lists(body)))
     return Document(
         title=front.get("title") or outline.title or humanise(name),
         sections=outline.sections(),
@@ -53,6 +64,41 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     keys = {line.group(1).lower(): line.group(2).strip().strip("\"'") for line in lines if line}
     # A rule of dashes above ordinary text is no front matter.
     return (keys, text[block.end() :]) if keys else ({}, text)
+
+
+def _with_ends_of_lists(text: str) -> str:
+    """Text with what writers mean by lists: bullets of other programs, and a blank line where a list ends without one.
+
+    By the rules of Markdown a line at the margin goes on with the last item. It does so where it was wrapped: where it
+    begins in the middle of a sentence, or its first word had no room in the line above.
+    """
+    lines: list[str] = []
+    in_list, fence = False, ""
+    for written in text.split("\n"):
+        line, mark = written, _FENCE.match(written)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and not mark[2].strip() else fence
+        elif mark:
+            fence, in_list = mark[1], False
+        else:
+            line = _BULLET.sub(r"\1- ", written)
+            if _LIST_ITEM.match(line):
+                in_list = True
+            elif in_list and line[:1] not in ("", " ", "\t") and _is_new_sentence(lines[-1], line):
+                lines.append("")
+                in_list = False
+            else:
+                in_list = in_list and bool(line.strip())
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _is_new_sentence(before: str, line: str) -> bool:
+    first = line.lstrip("*_\"'“‘「『（(")
+    if not first or first[0].islower() or line[0] in "#>|`~<=-+" or not first[0].isalnum():
+        return False
+    word = line[:1] if cjk_count(line[:1]) else line.split(maxsplit=1)[0]
+    return len(before) + cjk_count(before) + 1 + len(word) <= _WRAPPED
 
 
 def untagged(text: str) -> str:
@@ -111,8 +157,8 @@ class _MarkdownReader:
         self._lists: list[bool] = []
         self._item: list[str] = []
         self._marker: str | None = None
-        self._names: list[str] = []
-        self._cells: list[str] | None = None
+        self._table: TableRows | None = None
+        self._row: list[tuple[str, bool]] = []
         self._heading = 0
 
     def run(self, tokens: Sequence[Token]) -> None:
@@ -122,12 +168,12 @@ class _MarkdownReader:
                 self._end_item()
                 self._heading = int(token.tag[1])
             elif kind == "inline":
-                self._inline(_plain(token.children or ()))
+                self._inline(token.children or ())
             elif kind in ("fence", "code_block"):
                 self._end_item(keep=True)
                 self._outline.add(DocumentBlock(token.content.rstrip("\n"), "code"))
             elif kind == "html_block":
-                self._inline(unwrap(untagged(token.content)))
+                self._text(unwrap(untagged(token.content)))
             elif kind in ("bullet_list_open", "ordered_list_open"):
                 self._end_item(keep=True)
                 self._lists.append(kind == "ordered_list_open")
@@ -138,14 +184,22 @@ class _MarkdownReader:
             elif kind == "list_item_close":
                 self._end_item()
             else:
-                self._table(kind)
+                self._in_table(kind)
 
-    def _inline(self, text: str) -> None:
+    def _inline(self, tokens: Sequence[Token]) -> None:
+        if self._table is not None:
+            self._row.append((_plain(tokens), _bold(tokens)[0] == _plain(tokens)))
+            return
+        heading, rest = _bold(tokens)
+        if heading and not self._heading and not self._lists and is_short_heading(heading):
+            self._outline.heading(_HEADING, heading)
+            tokens = rest
+        self._text(_plain(tokens))
+
+    def _text(self, text: str) -> None:
         if self._heading:
             self._outline.heading(self._heading, _MARK.sub("", text))
             self._heading = 0
-        elif self._cells is not None:
-            self._cells.append(unwrap(text))
         elif self._lists:
             self._item.append(text)
         else:
@@ -163,19 +217,44 @@ class _MarkdownReader:
         if not keep:
             self._marker = None
 
-    def _table(self, kind: str) -> None:
+    def _in_table(self, kind: str) -> None:
         if kind == "table_open":
             self._end_item(keep=True)
-            self._names = []
+            self._table = TableRows()
+            self._table.has_header = True
+        elif self._table is None:
+            return
         elif kind == "tr_open":
-            self._cells = []
-        elif kind == "thead_close":
-            self._names, head = column_names(self._cells or ())
-            self._outline.add(DocumentBlock(head))
-            self._cells = None
-        elif kind == "tr_close" and self._names and self._cells is not None:
-            self._outline.add(DocumentBlock(f"- {row_text(self._names, self._cells)}", "line"))
-            self._cells = None
+            self._table.begin_row()
+            self._row = []
+        elif kind == "tr_close":
+            self._add_row(self._table)
+        elif kind == "table_close":
+            for block in self._table.blocks():
+                self._outline.add(block)
+            self._table = None
+
+    def _add_row(self, table: TableRows) -> None:
+        """Add a row; Markdown has no merged cells, and writers leave out what the row above says."""
+        texts = [text for text, _ in self._row]
+        if len(texts) > 1 and self._row[0][1] and len(table.rows) > 1 and not any(texts[1:]):
+            table.cell(texts[0], columns=len(texts))
+            return
+        above = table.rows[-2] if len(table.rows) > 2 else []
+        goes_on = len(texts) > 2 and not texts[0] and any(above) and _alike(texts[1:], above[1:])
+        for i, text in enumerate(texts):
+            table.cell(text, continues=goes_on and i == 0)
+
+
+def _alike(cells: Sequence[str], above: Sequence[str]) -> bool:
+    """Whether two rows hold the same kinds of values: a row of sums does not go on with the row above it."""
+    return len(cells) == len(above) and all(
+        _kind(cell) == _kind(other) for cell, other in zip(cells, above, strict=True)
+    )
+
+
+def _kind(cell: str) -> str:
+    return "" if not cell else "number" if any(letter.isdigit() for letter in cell) else "words"
 
 
 def _marked(text: str) -> tuple[str, str | None]:
@@ -186,6 +265,17 @@ def _marked(text: str) -> tuple[str, str | None]:
     if not text[: mark.start()].strip():
         raise InputError(f"The id '{mark.group(1)}' stands on an empty line.", remedy="Put it at the end of its text.")
     return text[: mark.start()].strip(), mark.group(1)
+
+
+def _bold(tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
+    """The first line of inline tokens if it is in bold from end to end, and what follows it."""
+    line = list(takewhile(lambda token: token.type not in ("softbreak", "hardbreak"), tokens))
+    shown = [token for token in line if token.type != "text" or token.content.strip()]
+    if len(shown) < 3 or (shown[0].type, shown[-1].type) != ("strong_open", "strong_close"):
+        return "", tokens
+    if any(token.type == "strong_close" for token in shown[:-1]):
+        return "", tokens
+    return _plain(line), tokens[len(line) + 1 :]
 
 
 def _plain(tokens: Sequence[Token]) -> str:

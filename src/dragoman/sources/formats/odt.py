@@ -9,7 +9,7 @@ from dragoman.sources.allowance import Allowance
 from dragoman.sources.document import Document, DocumentBlock, Outline, clean, humanise, unwrap, whole_number
 from dragoman.sources.formats.archive import Archive
 from dragoman.sources.formats.table import MOST_CELLS, TableRows
-from dragoman.sources.formats.xml_events import End, Event, Start, events, member_title, skip
+from dragoman.sources.formats.xml_events import Attributes, End, Event, Start, events, member_title, skip
 
 _SKIPPED = frozenset({"tracked-changes", "annotation", "note-citation", "forms", "sequence-decls"})
 _DEEPEST_LIST = 20
@@ -56,6 +56,7 @@ class _Walk:
         self._tables: list[TableRows] = []
         self._cells: list[list[str]] = []
         self._widths: list[int] = []
+        self._covered = 0
         self._in_header = False
         self._page, self._has_pages = 1, False
         self._title_styles = {"Title"}
@@ -102,9 +103,15 @@ class _Walk:
         elif tag == "table-row" and self._tables:
             self._tables[-1].begin_row()
         elif tag in ("table-cell", "covered-table-cell"):
-            width = attributes.get("number-columns-repeated", "1")
-            self._cells.append([])
-            self._widths.append(min(whole_number(width, 1), MOST_CELLS))
+            self._open_cell(tag, attributes)
+
+    def _open_cell(self, tag: str, attributes: Attributes) -> None:
+        repeated = whole_number(attributes.get("number-columns-repeated", "1"), 1)
+        spanned = whole_number(attributes.get("number-columns-spanned", "1"), 1)
+        self._cells.append([])
+        self._widths.append(min(max(repeated, spanned), MOST_CELLS))
+        if tag == "table-cell":
+            self._covered = spanned - 1
 
     def _end(self, tag: str) -> None:
         if tag in ("p", "h") and self._texts:
@@ -115,8 +122,12 @@ class _Walk:
             self._depth -= 1
         elif tag in ("table-cell", "covered-table-cell") and self._cells:
             text, width = "\n".join(self._cells.pop()), self._widths.pop()
-            if self._tables:
-                self._tables[-1].cell(text, columns=width, continues=tag.startswith("covered"))
+            continues = tag.startswith("covered")
+            if continues and (beside := min(width, self._covered)) > 0:
+                # The wide cell to the left has its columns already.
+                self._covered, width = self._covered - beside, width - beside
+            if self._tables and width:
+                self._tables[-1].cell(text, columns=width, continues=continues)
         elif tag == "table" and self._tables:
             table = self._tables.pop()
             if self._cells:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dragoman.sources.document import Document, DocumentBlock, Section, humanise, unwrap
+from dragoman.sources.document import Document, DocumentBlock, Section, humanise, unwrap, without_colon
 from dragoman.sources.formats.encoding import decode
 from dragoman.text import lazy_re as re
 from dragoman.text.language import cjk_count
 
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
-_ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+(?=\S)")
+BULLETS = "[•‣◦▪●○■\uf0b7\uf0a7]"
+"""Bullets that are no part of Markdown; the last two are those of Word's symbol fonts."""
+_ITEM = re.compile(rf"\s*([-*+]|{BULLETS}|\d{{1,3}}[.)])\s+(?=\S)")
 _WRAPPED = 45
 ENDS = '.!?,;。！？，；…"”'
 
@@ -32,7 +34,7 @@ def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
         if _is_heading(part) and following.strip() and not _is_heading(following):
             yield heading, under
-            heading, under = (part.strip(),), []
+            heading, under = (without_colon(part.strip()),), []
         else:
             under.append(part)
     yield heading, under
@@ -55,6 +57,19 @@ def paragraph(text: str) -> Iterator[DocumentBlock]:
             yield DocumentBlock(unwrap("\n".join(lines)))
     else:
         yield from (DocumentBlock(line.strip()) for line in lines)
+
+
+def blocks_of(text: str) -> Iterator[DocumentBlock]:
+    """The blocks of a paragraph with line breaks in it: the points of a list written by hand, else one text."""
+    if any(is_item(line) for line in text.split("\n")[1:]):
+        yield from paragraph(text)
+    else:
+        yield DocumentBlock(unwrap(text))
+
+
+def is_short_heading(text: str) -> bool:
+    """Whether a line in bold reads as a heading: not too long, and no sentence."""
+    return len(text.split()) <= 10 and len(text) + cjk_count(text) <= 80 and text[-1:] not in ENDS
 
 
 def _items(lines: list[str]) -> Iterator[DocumentBlock]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data.source_search import documents, first_passages
-from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, source_label
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, passage_text, source_label
+from dragoman.server.page.passage_html import row_cells
 from dragoman.server.page.session import PageSession
 
 
@@ -61,11 +63,13 @@ class SourceContents:
 
 
 def passage_list(rows: Sequence[tuple[str, str]], words: Phrases) -> None:
-    """Passages of a document, each with its page or ""."""
-    for text, page in rows:
-        with el("div", classes="passage card"):
-            if page:
-                el("div", words["card.page"].format(page=page), "muted")
-            el("p", text)
+    """Passages of a document, each with its page or ""; rows of a table beside each other are one table."""
+    for (page, is_row), group in groupby(rows, key=lambda row: (row[1], bool(row_cells(row[0])))):
+        texts = [text for text, _ in group]
+        for text in ["\n".join(texts)] if is_row else texts:
+            with el("div", classes="card"):
+                if page:
+                    el("div", words["card.page"].format(page=page), "muted")
+                passage_text(text)
     if not rows:
         el("p", words["why.nothing"], "muted")

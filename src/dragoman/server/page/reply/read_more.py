@@ -11,7 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.values import Passage
 from dragoman.server.data.cited_passages import following, pdf_page
-from dragoman.server.page.elements import Phrases, button, el, errors_shown, evidence_card, place_of
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, evidence_card, passage_text, place_of
 from dragoman.server.page.reply.citations import Citation
 from dragoman.server.page.session import PageSession
 from dragoman.server.page.turn_view import Card
@@ -71,7 +71,7 @@ class ReadMore:
                     heads = row.headings[-1] if row.headings and row.headings != passage.headings else ""
                     if heads:
                         el("div", heads, "heads")
-                    el("p", row.text, "passage card")
+                    passage_text(row.text).classes("card")
                 if len(rows) > _AT_ONCE:
                     button(words["chat.read_on"], partial(self._read_on, after, rows[_AT_ONCE - 1]), "link")
                 else:

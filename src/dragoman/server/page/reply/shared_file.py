@@ -9,10 +9,10 @@ from dragoman.core.clock import moment_of, stamp
 from dragoman.server.data import chats
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
+from dragoman.server.page.passage_html import passage_html
 from dragoman.server.page.reply.citations import Citation, citations
 from dragoman.server.page.reply.markdown import markdown_html
 from dragoman.server.page.session import PageTurn, transcript
-from dragoman.server.page.text_diff import cut
 from dragoman.server.page.turn_view import reply_picture
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -32,7 +32,9 @@ time, .about { color: var(--soft); font-size: 13px; font-weight: normal; }
 .cite { font-size: 11px; vertical-align: super; text-decoration: none; padding: 0 3px; }
 ol.sources { border-left: 3px solid var(--line); margin: 10px 0 0; padding-left: 34px; }
 .sources { font-size: 14px; color: var(--soft); }
-.sources p { white-space: pre-wrap; margin: 2px 0 10px; } mark { background: var(--mark); color: inherit; }
+.passage { white-space: pre-wrap; margin: 2px 0 10px; } .passage table { white-space: normal; }
+.passage th, .passage td { padding: 1px 10px 1px 0; text-align: left; vertical-align: top; }
+mark { background: var(--mark); color: inherit; }
 """
 
 
@@ -88,12 +90,10 @@ def _sources(cited: Sequence[Citation], anchor: str, words: Mapping[str, str]) -
             words["card.page"].format(page=page) if page else "",
             passage.date,
         )
-        text = "".join(
-            f"<mark>{escape(piece.text)}</mark>" if piece.quoted else escape(piece.text)
-            for piece in cut(passage.text, citation.card.spans)
-        )
+        text = passage_html(passage.text, citation.card.spans)
         place = escape(", ".join(dict.fromkeys(part for part in where if part)))
-        items.append(f'<li id="{anchor}{citation.number}" value="{citation.number}">{place}<p>{text}</p></li>')
+        item = f'{place}<div class="passage">{text}</div>'
+        items.append(f'<li id="{anchor}{citation.number}" value="{citation.number}">{item}</li>')
     return f'<ol class="sources" aria-label="{escape(words["share.sources"])}">{"".join(items)}</ol>\n'
 
 
