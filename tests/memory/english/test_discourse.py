@@ -99,3 +99,10 @@ def test_siblings_of_a_child_are_children():
     assert (fact.text, fact.role) == ("My daughter Pia is 3.", "daughter")
     (fact,) = facts("His dog Rex is 3", people=lambda: {"Karim": "friend"})
     assert fact.text == "Karim's dog Rex is 3."
+
+
+def test_a_pronoun_after_a_question_means_whom_the_question_names():
+    known = {"Milo": "son", "Biscuit": "dog"}
+    said = facts("Can Milo have the chips? He has a peanut allergy.", people=lambda: known)
+    assert [fact.text for fact in said] == ["My son Milo has a peanut allergy."]
+    assert not facts("Does Anna pay? She is four.", people=lambda: known)

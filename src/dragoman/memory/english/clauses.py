@@ -397,6 +397,8 @@ class ClauseReader:
                     met = True
                 elif subject is not None and re.search(r" [A-ZÀ-Þ]\w+$", subject.phrase):
                     self._last, self._is_unknown = None, True
+        if not met and clause is not None and clause.subject is None and is_question(tokens):
+            self._notice_asked(tokens)
         if met or clause is None or clause.subject is None or not clause.stated:
             return
         if clause.subject.key != USER:
@@ -406,6 +408,18 @@ class ClauseReader:
             self._last = possession(clause.tokens) or self._last
         elif "with" in tokens:
             self._last = possession(tokens[tokens.index("with") :]) or self._last
+
+
+    def _notice_asked(self, tokens: Sequence[str]) -> None:
+        """Keep in mind whom a question is about: "Can Milo have chips? He has an allergy"."""
+        named = next((t for t in tokens[1:] if t[:1].isupper() and t.lower() not in words("not_names") and t != "I"), "")
+        if not named:
+            return
+        somebody = self._person(named)
+        if somebody is not None:
+            self._last, self._is_unknown = somebody, False
+        elif named == tokens[1]:  # "Does Anna pay?"
+            self._last, self._is_unknown = None, True
 
 
 def _with_be(current: _Open | None, tokens: list[str]) -> list[str]:
