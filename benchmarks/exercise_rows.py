@@ -97,7 +97,7 @@ class Place:
         self._ranker = ranker
         self._facts = [item["facts"] for item in self._items if item.get("facts")]
 
-    def _ranked(self, item: dict[str, Any]) -> list[Option]:
+    def ranked(self, item: dict[str, Any]) -> list[Option]:
         facts = [Evidence(Passage(f"fact-{n}", "MEMORY", text), 0.5) for n, text in enumerate(item.get("facts", ()))]
         context = Context.of(item["question"])
         return distinct(self._ranker.rank(context, facts, self._passages, quick=True))
@@ -105,7 +105,7 @@ class Place:
     def rows(self, rng: random.Random, *, variants: bool) -> Iterator[dict[str, Any]]:
         """The labelled rows of every exercise, and with `variants` those without a label."""
         for number, item in enumerate(self._items):
-            options = self._ranked(item)
+            options = self.ranked(item)
             quotes = [plain(quote) for quote in item.get("quotes", ())]
             deciding = [o for o in options if any(quote in plain(o.sentence) for quote in quotes)]
             first = next((o for o in deciding if quotes[0] in plain(o.sentence)), None)

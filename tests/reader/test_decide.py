@@ -1,5 +1,7 @@
 """What the default agent must not do with a fact: make an answer of a sentence that is not about the question."""
 
+from contextlib import ExitStack
+
 import pytest
 
 import dragoman
@@ -49,15 +51,24 @@ Membership costs 12 pounds a month, 8 for students and pensioners.
 
 
 @pytest.fixture
-def pottery(tmp_path, weights_home):
-    folder = tmp_path / "agent"
-    (folder / "documents").mkdir(parents=True)
-    (folder / "documents" / "pottery.md").write_text(POTTERY, encoding="utf-8")
-    source = '[[sources]]\nname = "MEMORY"\nabout = "user"\nprivate = true\n'
-    documents = '[[sources]]\nname = "DOCUMENTS"\npath = "documents"\n'
-    (folder / "agent.toml").write_text(f'name = "Robin"\n{source}{documents}', encoding="utf-8")
-    with dragoman.load(folder, state=tmp_path / "state") as assistant:
-        yield assistant
+def make_agent(tmp_path, weights_home):
+    with ExitStack() as opened:
+
+        def make(document):
+            folder = tmp_path / "agent"
+            (folder / "documents").mkdir(parents=True)
+            (folder / "documents" / "house.md").write_text(document, encoding="utf-8")
+            source = '[[sources]]\nname = "MEMORY"\nabout = "user"\nprivate = true\n'
+            documents = '[[sources]]\nname = "DOCUMENTS"\npath = "documents"\n'
+            (folder / "agent.toml").write_text(f'name = "Robin"\n{source}{documents}', encoding="utf-8")
+            return opened.enter_context(dragoman.load(folder, state=tmp_path / "state"))
+
+        yield make
+
+
+@pytest.fixture
+def pottery(make_agent):
+    return make_agent(POTTERY)
 
 
 def test_a_price_says_first_what_the_user_pays(pottery):
@@ -83,3 +94,33 @@ def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_fro
         assert assistant.ask("How old is my son?").text == "You haven't told me how old your son is."
         assert assistant.ask("When is my birthday?").text == "You haven't told me when your birthday is."
         assert assistant.ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."
+
+
+LAKE = """# Hollow Oak Lake
+
+## Entry
+| Who | Day | Season |
+|---|---|---|
+| Adults | 6 euros | 90 euros |
+| Students with a card | 4 euros | 60 euros |
+Residents of Oakham pay half for the season ticket.
+After 17:00 a day ticket costs one euro less.
+"""
+
+
+@pytest.fixture
+def lake(make_agent):
+    return make_agent(LAKE)
+
+
+def test_a_price_comes_with_the_reduction_that_a_fact_brings_about(lake):
+    lake.ask("I'm Tess, I'm 34 and I live in Oakham with my son Milo.")
+    season = lake.ask("How much is a season ticket for me?").text
+    assert "90 euros. Residents of Oakham pay half" in season and "17:00" not in season
+    day = lake.ask("We come at 6 pm. What does a day ticket cost me then?").text
+    assert "6 euros. After 17:00 a day ticket costs one euro less." in day and "Oakham pay" not in day
+
+
+def test_a_reduction_for_others_is_not_added(lake):
+    lake.ask("I live in Bern. I am a student.")
+    assert "Oakham" not in lake.ask("How much is a season ticket for me?").text

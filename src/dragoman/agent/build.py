@@ -181,6 +181,7 @@ def assemble(
         creator.hold(retriever=past)
     creator.hold(retriever=AllowedRetriever(creator.shared("retriever")))
     if design.personal and _has_user_and_world(sources):
+        from dragoman.decision.bearing import Bearing
         from dragoman.decision.joint import JointRanker
         from dragoman.decision.judge import SHIPPED_JUDGE, SentenceJudge
         from dragoman.retriever.personal import PersonalRetriever
@@ -188,7 +189,7 @@ def assemble(
         ranker = JointRanker(encoder=encoder, analyse=analyse)
         judged = config.language == "en" and names["reader"] == "reader.grounded.v1"
         part = str(tables["reader"].get("joint", SHIPPED_JUDGE)) if judged else ""
-        judge = SentenceJudge(part) if part else None
+        judge = SentenceJudge(part, Bearing(encoder=encoder, analyse=analyse)) if part else None
         inner = creator.shared("retriever")
         if warming is not None and judge is not None:
             warming.begin(judge)

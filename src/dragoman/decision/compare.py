@@ -356,7 +356,8 @@ def _resident(condition: Condition, clause: Clause, situation: Situation) -> Out
 
 _OF_USER = re.compile(r"(?:I|We)\b", re.IGNORECASE)
 _RESIDENTS_OF = re.compile(
-    r"\b(?:residents?|inhabitants?|locals) (?:of|in|from) (?P<the>the )?(?P<place>[a-z][\w'-]*(?: (?!pay|may|get|who|can|need|must|have|are|with|and|or|do|receive|enjoy)[a-z][\w'-]*)?)"
+    r"\b(?:residents?|inhabitants?|locals) (?:of|in|from) (?P<the>the )?(?P<place>[a-z][\w'-]*"
+    r"(?: (?!(?:pay|may|get|who|can|need|must|have|are|with|and|or|do|receive|enjoy)\b)[a-z][\w'-]*)?)"
 )
 _OTHER_CARDS = frozenset("credit debit bank business sim birthday post playing graphics memory".split())
 

@@ -79,7 +79,7 @@ _FREE = re.compile(
 )
 _DISCOUNT = re.compile(
     r"\bpays? half\b|\bhalf the (?:price|fare)|\bhalf fare|\bhalf[- ]price|\breduced (?:price|rate|fare|fee|admission|ticket)|\bdiscount|\b\d+ ?(?:%|per ?cent) (?:off|less|cheaper|discount|reduction)"
-    r"|\bconcession|\breduction\b|\bcheaper\b|半价|半票|优惠|打?\d(?:\.\d)?折|折扣"
+    r"|\bconcession|\breduction\b|\bcheaper\b|\d (?:[€£$]|[a-z]{3,8}) (?:off|less)\b(?! than)|[€£$] ?\d[\d.]* (?:off|less)\b|\d ?[€£$] (?:off|less)\b|半价|半票|优惠|打?\d(?:\.\d)?折|折扣"
 )
 _FORBID = re.compile(
     r"\b(?:must|may|can|should|shall|will|could|do|does|is|are) ?(?:not|never)\b|\b[a-z]+n't\b|\bcannot\b|\bnever\b|\bnot (?:allowed|permitted|admitted"
@@ -105,6 +105,10 @@ _AMOUNT = re.compile(
     r"|tickets?|fare|charge|concessions?):? (?P<c>\d+(?:\.\d+)?)\b(?! ?(?:%|years?|-year|months?|days?|weeks?|hours?|minutes?|km\b|m\b|cm\b"
     r"|kg\b|people|steps|to \d|and over|or older|and older|or over|:|-))"
 )
+_TAKEN_OFF = re.compile(
+    r" ?(?:(?:€|£|\$|[a-z]{3,8}) )?(?:less|off|cheaper|lower)\b(?! than)|[0-9.]*(?:€|£|\$| [a-z]{3,8})? ?(?:less|off|cheaper)\b(?! than)"
+)
+"""Behind an amount that is no price but taken off one: "costs one euro less", "£2 off"."""
 _PRICE_WORDS = re.compile(
     r"\b(?:pays?|costs?|prices?|fees?|fares?|charges?|rates?|tickets?|admission|entry|adults?|children|concessions?)\b|票|价|元|费|€|£|\$|\b(?:euros?|pounds|dollars)\b"
 )
@@ -387,7 +391,7 @@ def _things(text: str, tongue: Language) -> tuple[str, ...]:
 def _amount(text: str, spans: list[Span]) -> str:
     for match in _AMOUNT.finditer(text):
         place = match.start(match.lastgroup or 0)
-        if not any(span.start <= place < span.end for span in spans):
+        if not any(span.start <= place < span.end for span in spans) and not _TAKEN_OFF.match(text, match.end()):
             return match[match.lastgroup or 0]
     return ""
 

@@ -10,24 +10,30 @@ from dataclasses import dataclass
 
 from dragoman.core.protocols import warm
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.bearing import Bearing, Features, likely, likely_when_read
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
 from dragoman.decision.values import Verdict
-from dragoman.text.query import standalone
+from dragoman.text.query import plainly_asked, standalone
 
 SHIPPED_JUDGE = "english-joint"
 """The part that reads English by default."""
 MOST_FACTS = 6
 """Facts that are read with a sentence, and how many of them are tried alone."""
+BEARS_FROM = 0.5
+"""How probable it must be that a fact bears on a sentence for it to be a reason."""
 SPEAKS = 0.3
 """How probable it must be that a sentence speaks to the question for what it says to count."""
 _TRIED = 3
 """Sentences that are read to find the fact that decides."""
 _MATTERS = 0.15
 """By how much a fact must change what a sentence answers to bear on it."""
+_NEARBY = 0.03
+"""How probable it must be, by similarities and words, for a fact to be read with a sentence at all."""
+_KEPT = 0.2
+"""How probable it must be, once it was read alone, for a fact to be read with the others."""
 _SHORT = 4
 """Words of a turn that cannot be read without the one before."""
-_BEARS = 0.55
 _SAID: tuple[Verdict, ...] = ("yes", "no")
 
 
@@ -40,10 +46,11 @@ class Reading:
 
 
 class SentenceJudge:
-    """Reads by a trained part of kind `joint`."""
+    """Reads by a trained part of kind `joint`; `bearing` chooses the facts that are read with each sentence."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part: str, bearing: Bearing | None = None) -> None:
         self._scorer = trained_scorer(part)
+        self._bearing = bearing
 
     def warm_up(self) -> None:
         """Load the weights."""
@@ -52,49 +59,71 @@ class SentenceJudge:
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
         """Score each sentence for the question, given those of the facts that bear on it.
 
-        Facts of other matters would blur what a sentence answers, so that each is first read alone with the best
-        sentences, and only those that change a reading are read together.
+        Facts of other matters would blur what a sentence answers: those that clearly have nothing to do with it are
+        left out, and the others are read alone with the best sentences, to keep only those that bear on them.
         """
-        texts = [" ".join(fact.text.split()) for fact in facts[:MOST_FACTS]]
-        scores = self._scores(question, [(option, texts) for option in options])
-        if len(texts) < 2:
+        told = [" ".join(fact.text.split()) for fact in facts]
+        near = self._near(question, options, told)
+        scores = self._scores(question, [(o, [told[i] for i in known]) for o, known in zip(options, near, strict=True)])
+        if not any(near) or (self._bearing is None and len(told) < 2):
             return _readings(options, scores)
         bare = self._scores(question, [(option, []) for option in options])
-        likeliest = sorted(range(len(options)), key=lambda place: -max(scores[place].answers, bare[place].answers))[
-            :_TRIED
-        ]
-        single = iter(self._scores(question, [(options[place], [text]) for place in likeliest for text in texts]))
-        bearing = [[text for text in texts if _changes(next(single), bare[place])] for place in likeliest]
-        chosen = self._scores(question, [(options[place], own) for place, own in zip(likeliest, bearing, strict=True)])
-        for place, score in zip(likeliest, chosen, strict=True):
+        likeliest = sorted(range(len(options)), key=lambda place: -max(scores[place].answers, bare[place].answers))
+        tried = [place for place in likeliest[:_TRIED] if near[place]]
+        alone = self._scores(question, [(options[place], [told[i]]) for place in tried for i in near[place]])
+        chances = iter(alone)
+        kept = []
+        for place in tried:
+            read = {i: self._chance(known, next(chances), bare[place]) for i, known in near[place].items()}
+            kept.append((options[place], [told[i] for i in read if read[i] >= _KEPT]))
+        for place, score in zip(tried, self._scores(question, kept), strict=True):
             scores[place] = score
         return _readings(options, scores)
+
+    def bearing_on(
+        self, question: str, option: Option, facts: Sequence[Evidence], verdict: Verdict
+    ) -> list[tuple[Evidence, float, float]]:
+        """The facts that may bear on a sentence, likeliest first, with how probably and what they add to a verdict."""
+        told = [" ".join(fact.text.split()) for fact in facts]
+        (near,) = self._near(question, [option], told)
+        bare, *alone = self._scores(question, [(option, []), *((option, [told[i]]) for i in near)])
+        found = [
+            (facts[i], self._chance(known, score, bare), score.verdict[verdict] - bare.verdict[verdict])
+            for (i, known), score in zip(near.items(), alone, strict=True)
+        ]
+        return sorted(found, key=lambda each: -each[1])
+
+    def bearing(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Mapping[str, float]:
+        """How much facts bear on the sentence that answers best, by the fact's id; those that do not are left out."""
+        if not facts or not options:
+            return {}
+        question = question_of(context)
+        best = max(self.read(question, options[:_TRIED], facts), key=lambda each: each.score.answers)
+        if best.score.answers < SPEAKS:
+            return {}
+        verdict: Verdict = "yes" if best.score.verdict["yes"] > best.score.verdict["no"] else "no"
+        found = self.bearing_on(question, best.option, facts, verdict)
+        return {fact.id: chance for fact, chance, _ in found if chance >= BEARS_FROM}
+
+    def _near(self, question: str, options: Sequence[Option], told: Sequence[str]) -> list[dict[int, Features | None]]:
+        """For each sentence the facts that may bear on it, by their place, in the order that they were given."""
+        if self._bearing is None or not told:
+            return [dict.fromkeys(range(len(told[:MOST_FACTS])))] * len(options)
+        found: list[dict[int, Features | None]] = []
+        for known in self._bearing.features(question, options, told):
+            likeliest = sorted(range(len(told)), key=lambda i: -likely(known[i]))[:MOST_FACTS]
+            found.append({i: known[i] for i in sorted(likeliest) if likely(known[i]) >= _NEARBY})
+        return found
+
+    @staticmethod
+    def _chance(known: Features | None, score: PairScore, bare: PairScore) -> float:
+        """How probably a fact bears on a sentence, by what is read with it alone."""
+        return likely_when_read(known, score, bare) if known is not None else float(_changes(score, bare))
 
     def _scores(self, question: str, pairs: Sequence[tuple[Option, Sequence[str]]]) -> list[PairScore]:
         """Score sentences, each with some facts."""
         read = [(" ".join(texts), placed(option, user_values(texts, question))) for option, texts in pairs]
         return list(self._scorer.score(question, read))
-
-    def gains(
-        self, question: str, option: Option, facts: Sequence[Evidence], verdicts: Sequence[Verdict]
-    ) -> list[float]:
-        """Return how much each fact, read alone, raises the probability of a verdict."""
-        texts = ["", *(fact.text for fact in facts[:MOST_FACTS])]
-        pairs = [(text, placed(option, user_values([text] if text else [], question))) for text in texts]
-        alone, *each = self._scorer.score(question, pairs)
-        return [max(score.verdict[name] - alone.verdict[name] for name in verdicts) for score in each]
-
-    def bearing(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Mapping[str, float]:
-        """How much facts bear on the sentence that answers best, by the fact's id; those that do not are left out."""
-        some = facts[:MOST_FACTS]
-        if not some or not options:
-            return {}
-        question = question_of(context)
-        best = max(self.read(question, options[:_TRIED], some), key=lambda each: each.score.answers)
-        if best.score.answers < SPEAKS:
-            return {}
-        gains = self.gains(question, best.option, some, _SAID)
-        return {fact.id: min(1.0, _BEARS + gain) for fact, gain in zip(some, gains, strict=True) if gain >= _MATTERS}
 
 
 def _readings(options: Sequence[Option], scores: Sequence[PairScore]) -> list[Reading]:
@@ -102,7 +131,7 @@ def _readings(options: Sequence[Option], scores: Sequence[PairScore]) -> list[Re
 
 
 def _changes(score: PairScore, bare: PairScore) -> bool:
-    """Whether a fact makes a sentence say yes or no, or speak to the question; other facts only blur it."""
+    """Whether a fact makes a sentence say yes or no, or speak to the question: the rule where nothing was trained."""
     gains = [score.verdict[name] - bare.verdict[name] for name in _SAID]
     return max(*gains, score.answers - bare.answers) >= _MATTERS
 
@@ -112,6 +141,6 @@ def question_of(context: Context) -> str:
 
     A longer turn asks by itself; what it would carry makes sentences about the last matter look like answers.
     """
-    turn = " ".join(context.last.split())
+    turn = plainly_asked(" ".join(context.last.split()))
     search = standalone(context)
     return " ".join(search.text.split()) if search.is_follow_up and len(turn.split()) <= _SHORT else turn

@@ -35,6 +35,7 @@ from dragoman.reader.decide_chinese import decide_chinese
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
 from dragoman.reader.phrases import phrase
+from dragoman.reader.reductions import with_reduction
 from dragoman.text.ask_back import is_askable
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -130,7 +131,7 @@ def decide(
     if kind != "polar":
         by_table = _table(near, facts, question, analyse, turn=search.turn if search.is_follow_up else "")
         if by_table is not None:
-            return by_table
+            return by_table if by_table.compared else with_reduction(by_table, options, facts, question, analyse)
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
     everyone = people([*(fact.text for fact in facts), *said])
     names = {*everyone.names, *subject_of_question(asked, everyone)}
@@ -144,7 +145,7 @@ def decide(
     else:
         chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question)
     if chosen is not None:
-        return chosen
+        return chosen if kind == "polar" else with_reduction(chosen, options, facts, question, analyse)
     return _closest(near, asked_roots, analyse) if facts else None
 
 

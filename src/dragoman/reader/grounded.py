@@ -16,6 +16,7 @@ from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, Turn
+from dragoman.decision.bearing import Bearing
 from dragoman.decision.bridge import bridge, has_value
 from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE
@@ -97,7 +98,9 @@ class GroundedReader:
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
         self._ranker = JointRanker(encoder=encoder, analyse=analyse)
-        self._trained = TrainedJudge(joint) if joint and language == "en" else None
+        self._trained: TrainedJudge | None = None
+        if joint and language == "en":
+            self._trained = TrainedJudge(joint, Bearing(encoder=encoder, analyse=analyse))
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor

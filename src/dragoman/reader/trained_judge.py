@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.bearing import Bearing
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
-from dragoman.decision.judge import Reading, SentenceJudge, question_of
+from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of
 from dragoman.decision.relations import is_replaced, user_values, with_relations
 from dragoman.decision.tables.cells import read_row
 from dragoman.decision.values import Decision, Verdict
@@ -68,8 +69,8 @@ def _verdict(reading: Reading) -> Verdict:
 class TrainedJudge:
     """Judges by a trained part of kind `joint`."""
 
-    def __init__(self, part: str) -> None:
-        self._judge = SentenceJudge(part)
+    def __init__(self, part: str, bearing: Bearing | None = None) -> None:
+        self._judge = SentenceJudge(part, bearing)
 
     def judge(
         self,
@@ -104,7 +105,7 @@ class TrainedJudge:
         if verdict == "unknown" and drafted is not None and best.score.answers - drafted.score.answers < _AS_WELL:
             # Of two sentences that answer as well, the rules' own is what it depends on.
             best, verdict = drafted, _verdict(drafted)
-        if verdict == "unknown" and _is_decided_by_a_fact(best.option):
+        if verdict == "unknown" and (_is_decided_by_a_fact(best.option) or (not polar and "fact" in draft.notes)):
             verdict = "none"  # the rules know what the model misses
         if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
             return self._decided(question, best, verdict, facts)
@@ -175,10 +176,10 @@ class TrainedJudge:
         return Answer((with_exception(option),), tuple(used), decision)
 
     def _deciding(self, question: str, option: Option, verdict: Verdict, facts: Sequence[Evidence]) -> list[Evidence]:
-        """The fact without which the verdict would be less likely; none where the sentence decides alone."""
-        gains = self._judge.gains(question, option, facts, [verdict])
-        best = max(range(len(gains)), key=gains.__getitem__, default=None)
-        return [facts[best]] if best is not None and gains[best] >= _DECIDES else []
+        """The fact that bears on the sentence and makes the verdict likelier; none where the sentence decides alone."""
+        found = self._judge.bearing_on(question, option, facts, verdict)
+        sure = [fact for fact, chance, gain in found if chance >= BEARS_FROM and gain >= _DECIDES]
+        return sure[:1]
 
 
 def _is_decided_by_a_fact(option: Option) -> bool:

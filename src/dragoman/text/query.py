@@ -43,6 +43,14 @@ _KINDS = {
 }
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: (?:of |the |and |de |van )?[A-Z][\w'’-]*)*")
 _ZH_NAME = re.compile("[《「“]([^》」”]{1,20})[》」”]")
+_LEAVE = re.compile(
+    r"(?:^|[.!;] )(?P<who>I|we)(?:['’]d| would| had)?(?: was| were| am| are|['’]m|['’]re)? ?"
+    r"(?:want|wanted|like|love|plan|planning|planned|intend|intending|wish|hope|hoping|going|need) to "
+    r"(?P<what>[^.?!;]{3,80}?)(?:[.,;!]| -) (?:and )?(?:is|would|will) (?:that|this|it)(?: be)? (?:still |even )?"
+    r"(?:ok|okay|all right|alright|allowed|possible|permitted|fine|acceptable)(?: [a-z]+){0,3}\?$",
+    re.IGNORECASE,
+)
+"""A wish, and whether it may be: "We want to camp four nights. Is that ok?"."""
 _FURTHEST = 4
 _MOST_WORDS = 16
 _MOST_MENTIONS = 8
@@ -68,9 +76,17 @@ def standalone(context: Context) -> SearchText:
     return _resolved(context, {}, _DEEPEST)
 
 
+def plainly_asked(turn: str) -> str:
+    """A wish and "is that ok?" as one question, "Can we camp four nights?"; other turns as they are."""
+    wish = _LEAVE.search(turn)
+    if wish is None:
+        return turn
+    return f"Can {'I' if wish['who'].lower() == 'i' else 'we'} {wish['what']}?"
+
+
 def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:
     """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
-    text = spelt(" ".join(context.last.split()))
+    text = plainly_asked(spelt(" ".join(context.last.split())))
     turn = _asked(text)
     lean = leaning(text)
     alone = SearchText(turn, turn=turn)

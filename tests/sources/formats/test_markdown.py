@@ -84,6 +84,13 @@ def test_table_rows_carry_the_names_of_their_columns():
     ]
 
 
+def test_a_line_without_bars_right_after_a_table_is_no_row_of_it():
+    text = "| Who | Price |\n|---|---|\n| Adults | 6 |\nChildren under six go free.\nDogs too.\n"
+    rows = [(kind, said) for _, kind, said in blocks(text)]
+    assert rows[-1] == ("text", "Children under six go free. Dogs too.")
+    assert [said for _, said in rows[:-1]] == ["- Who: Adults; Price: 6"]
+
+
 def test_text_after_a_table_is_a_paragraph():
     assert blocks("| A |\n|---|\n| 1 |\n\nafter\n")[-1] == ((), "text", "after")
 

@@ -409,10 +409,11 @@ class ClauseReader:
         elif "with" in tokens:
             self._last = possession(tokens[tokens.index("with") :]) or self._last
 
-
     def _notice_asked(self, tokens: Sequence[str]) -> None:
         """Keep in mind whom a question is about: "Can Milo have chips? He has an allergy"."""
-        named = next((t for t in tokens[1:] if t[:1].isupper() and t.lower() not in words("not_names") and t != "I"), "")
+        named = next(
+            (t for t in tokens[1:] if t[:1].isupper() and t.lower() not in words("not_names") and t != "I"), ""
+        )
         if not named:
             return
         somebody = self._person(named)

@@ -46,7 +46,7 @@ def read(content: bytes, name: str) -> Document:
     text = decode(content, name)
     front, body = front_matter(text)
     outline = Outline(Allowance(content, name))
-    _MarkdownReader(outline).run(_parser().parse(_with_ends_of_lists(body)))
+    _MarkdownReader(outline).run(_parser().parse(_with_ends_of_blocks(body)))
     return Document(
         title=front.get("title") or outline.title or humanise(name),
         sections=outline.sections(),
@@ -66,14 +66,15 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     return (keys, text[block.end() :]) if keys else ({}, text)
 
 
-def _with_ends_of_lists(text: str) -> str:
-    """Text with what writers mean by lists: bullets of other programs, and a blank line where a list ends without one.
+def _with_ends_of_blocks(text: str) -> str:
+    """Text with what writers mean by lists and tables: other programs' bullets, and blank lines that they left out.
 
     By the rules of Markdown a line at the margin goes on with the last item. It does so where it was wrapped: where it
-    begins in the middle of a sentence, or its first word had no room in the line above.
+    begins in the middle of a sentence, or its first word had no room in the line above. A line without bars is another
+    row of a table by those rules, and what follows the table to who writes it.
     """
     lines: list[str] = []
-    in_list, fence = False, ""
+    in_list, in_table, fence = False, False, ""
     for written in text.split("\n"):
         line, mark = written, _FENCE.match(written)
         if fence:
@@ -82,6 +83,9 @@ def _with_ends_of_lists(text: str) -> str:
             fence, in_list = mark[1], False
         else:
             line = _BULLET.sub(r"\1- ", written)
+            if in_table and line.strip() and "|" not in line:
+                lines.append("")
+            in_table = "|" in line and (in_table or _BELOW_HEADER.fullmatch(line) is not None)
             if _LIST_ITEM.match(line):
                 in_list = True
             elif in_list and line[:1] not in ("", " ", "\t") and _is_new_sentence(lines[-1], line):
@@ -91,6 +95,10 @@ def _with_ends_of_lists(text: str) -> str:
                 in_list = in_list and bool(line.strip())
         lines.append(line)
     return "\n".join(lines)
+
+
+_BELOW_HEADER = re.compile(r"(?=[ |:]*+-)[ |:-]++")
+"""The line between a table's header and its rows."""
 
 
 def _is_new_sentence(before: str, line: str) -> bool:

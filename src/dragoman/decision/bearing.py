@@ -1,0 +1,140 @@
+"""Which of the facts about a user bear on a sentence that may answer.
+
+A user's other facts blur what the judge reads, and name the wrong reason. Two small logistic regressions choose: one by
+what similarities and shared words say, before anything is read; and one that also knows what the judge reads in the
+sentence with the fact alone. `python benchmarks/bearing.py` fits and measures them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.core.protocols import Encoder
+from dragoman.decision.choose import Analyse
+from dragoman.decision.groups import GENERAL, roots
+from dragoman.decision.relations import user_values, with_relations
+
+if TYPE_CHECKING:
+    from dragoman.decision.joint import Option, PairScore
+
+NEAR: Mapping[str, float] = {
+    "to question": 4.26,
+    "to sentence": 8.85,
+    "added": 4.55,
+    "shared": 1.34,
+    "compared": 1.0,
+    "bias": -4.6,
+}
+"""Log-odds that a fact bears on a sentence, before it is read."""
+READ: Mapping[str, float] = {
+    "to question": 5.45,
+    "to sentence": 3.67,
+    "added": 5.42,
+    "shared": 0.82,
+    "compared": 0.33,
+    "says": -1.05,
+    "lacks": -3.57,
+    "silent": -1.11,
+    "answers": 4.45,
+    "bears": 2.76,
+    "bias": -6.42,
+}
+"""The same, once the judge has read the sentence with the fact alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is known of a fact and a sentence before they are read together."""
+
+    to_question: float
+    """Similarity of fact and question."""
+    to_sentence: float
+    added: float
+    """How much nearer the question comes to the sentence with the fact."""
+    shared: float
+    """Telling words that fact and sentence share, and not the question."""
+    compared: float
+    """Whether code finds a number, day or time of the fact to compare."""
+
+
+class Bearing:
+    """Says how probable it is that facts bear on sentences."""
+
+    def __init__(self, *, encoder: Encoder, analyse: Analyse) -> None:
+        self._encoder = encoder
+        self._analyse = analyse
+
+    def features(self, question: str, options: Sequence[Option], facts: Sequence[str]) -> list[list[Features]]:
+        """For each option, the features of every fact."""
+        count = len(facts)
+        texts = [question, *facts, *(f"{fact} {question}" for fact in facts), *(o.sentence for o in options)]
+        vectors = self._encoder.encode(texts)
+        asked, told, both, units = (
+            vectors[:1],
+            vectors[1 : 1 + count],
+            vectors[1 + count : 1 + 2 * count],
+            vectors[1 + 2 * count :],
+        )
+        to_question = (told @ asked.T)[:, 0]
+        to_sentence = told @ units.T
+        added = (both @ units.T) - (asked @ units.T)
+        words = roots(self._analyse(question)) | GENERAL
+        own = [roots(self._analyse(fact)) - words for fact in facts]
+        found = []
+        for place, option in enumerate(options):
+            sentence = roots(self._analyse(option.sentence))
+            plain = with_relations(option.sentence, user_values([], question))
+            found.append(
+                [
+                    Features(
+                        float(to_question[i]),
+                        float(to_sentence[i, place]),
+                        float(added[i, place]),
+                        float(len(own[i] & sentence)),
+                        float(with_relations(option.sentence, user_values([fact], question)) != plain),
+                    )
+                    for i, fact in enumerate(facts)
+                ]
+            )
+        return found
+
+
+def likely(known: Features) -> float:
+    """The probability that a fact bears on a sentence, before it is read."""
+    return _probability(NEAR, inputs(known))
+
+
+def likely_when_read(known: Features, score: PairScore, bare: PairScore) -> float:
+    """The same, where `score` is what the judge reads with the fact alone and `bare` without any."""
+    return _probability(READ, inputs(known) | read_inputs(score, bare))
+
+
+def inputs(known: Features) -> dict[str, float]:
+    """What the first of the regressions sees."""
+    return {
+        "to question": known.to_question,
+        "to sentence": known.to_sentence,
+        "added": known.added,
+        "shared": known.shared,
+        "compared": known.compared,
+    }
+
+
+def read_inputs(score: PairScore, bare: PairScore) -> dict[str, float]:
+    """What the second sees besides: how the readings with the fact and without it differ."""
+    gains = {name: chance - bare.verdict.get(name, 0.0) for name, chance in score.verdict.items()}
+    return {
+        "says": max(gains.get("yes", 0.0), gains.get("no", 0.0)),
+        "lacks": gains.get("unknown", 0.0),
+        "silent": gains.get("none", 0.0),
+        "answers": score.answers - bare.answers,
+        "bears": score.bears,
+    }
+
+
+def _probability(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
+    odds = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in known.items())
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
