@@ -145,6 +145,14 @@ def test_the_file_itself_may_be_named_and_the_public_name_is_the_same(folder):
         assert assistant.name == "Marlow"
 
 
+def test_documents_named_in_place_of_an_agent_are_answered_with_the_way_to_one(tmp_path):
+    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.4")
+    for given in (tmp_path, tmp_path / "notes.pdf"):
+        with pytest.raises(ConfigError) as raised:
+            load(given)
+        assert f"dragoman init my-agent --documents {given}" in str(raised.value.remedy)
+
+
 def test_state_may_lie_elsewhere_and_goes_on(folder, tmp_path):
     with load(folder, state=tmp_path / "elsewhere") as assistant:
         assistant.ask("hello")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import tzinfo
@@ -118,6 +119,8 @@ def locate(agent: str | Path) -> tuple[Path, Path]:
         folder = unpack(path)
         return folder / FILE_NAME, home() / "agents" / f"packed-{folder.name}"
     if path.is_file():
+        if path.suffix.lower() != ".toml":
+            raise ConfigError(f"{path} is no agent.", remedy=_from_documents(path))
         return path, path.parent / STATE_FOLDER
     if (path / FILE_NAME).is_file():
         return path / FILE_NAME, path / STATE_FOLDER
@@ -125,10 +128,15 @@ def locate(agent: str | Path) -> tuple[Path, Path]:
     if str(agent) in agents:
         return agents[str(agent)], home() / "agents" / str(agent)
     if path.is_dir():
-        raise ConfigError(f"There is no {FILE_NAME} in {path}.", remedy=f"'dragoman init {path}' makes one.")
+        remedy = _from_documents(path) if any(path.iterdir()) else f"'dragoman init {path}' makes one."
+        raise ConfigError(f"There is no {FILE_NAME} in {path}.", remedy=remedy)
     raise UnknownNameError(
         "agent", str(agent), agents, remedy=f"Give one of these, or a folder that holds an {FILE_NAME}."
     )
+
+
+def _from_documents(path: Path) -> str:
+    return f"'dragoman init my-agent --documents {shlex.quote(str(path))}' makes an agent that answers from it."
 
 
 def assemble(

@@ -36,7 +36,7 @@ from dragoman.cli.label import thumbs
 from dragoman.cli.models import weights
 from dragoman.cli.store import copies
 
-_EPILOG = "Start with: dragoman chat. For your own files: dragoman init FOLDER"
+_EPILOG = "Start with: dragoman chat. For your own files: dragoman init NAME -d FOLDER"
 
 
 class Application(typer.Typer):

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Agent, Model, agent_name
+from dragoman.core.errors import ConfigError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -18,6 +19,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[AGENT]", help="What --agent takes.", show_default=False)
+    ] = None,
     agent: Agent = None,
     model: Model = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -25,7 +29,9 @@ def doctor(
     """Check the installation and suggest fixes. An agent's endpoint is tried with five requests or so."""
     from dragoman.cli.terminal.diagnosis import examine
 
-    findings = examine(agent_name(agent), model)
+    if name is not None and agent is not None:
+        raise ConfigError("Two agents are named.", remedy="Name one.")
+    findings = examine(agent_name(name or agent), model)
     if as_json:
         from dragoman.core.codec import encode
 

@@ -68,7 +68,10 @@ def init(
     The new folder works as it is; edit its files, sources and roles.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists already and is not empty.", remedy="Give the name of a new folder.")
+        raise InputError(
+            f"{folder} exists already and is not empty.",
+            remedy=f"Name a new folder; with --documents {shlex.quote(str(folder))} the agent answers from this one.",
+        )
     template = _SCAFFOLD / language.value
     files = {
         path.relative_to(template): path.read_text(encoding="utf-8") for path in template.rglob("*") if path.is_file()

@@ -129,6 +129,16 @@ def test_the_passages_of_a_shared_source_can_be_read(page_session):
     expect(dialog.get_by_role("button", name="documents/dogs.md")).to_be_visible()
 
 
+def test_the_open_documents_panel_counts_what_was_just_said(page_session, ask):
+    page = page_session("/page/?agent=wren")
+    page.get_by_role("tab", name="Documents").click()
+    count = page.locator(".source", has_text="Memory").locator(".figure")
+    expect(count).to_contain_text("fact")
+    before = count.inner_text()
+    ask(page, "My hedgehog is called Quill.")
+    expect(count).not_to_have_text(before)
+
+
 def test_memories_are_imported_from_a_file(page_session):
     page = page_session("/page/?agent=wren")
     page.get_by_role("tab", name="Memory").click()

@@ -45,14 +45,26 @@ def test_sentences_over_several_lines_stay_whole_under_a_heading(make_pdf):
         "- Bring a blanket.",
         "- Dogs sleep outside.",
     ]
-    blocks = [block.text for block in read(make_pdf(lines), "a.pdf").sections[0].blocks]
-    assert blocks == [
-        "Night ferries",
+    (section,) = read(make_pdf(lines), "a.pdf").sections
+    assert section.headings == ("Night ferries",)
+    assert [block.text for block in section.blocks] == [
         "There is little to eat on board. The night ferry to Osprey Island leaves at 23:40 from the long pier, and "
         "bicycles travel on the lower deck for 3 francs each.",
         "In winter the boat stays in the harbour. Tickets are sold in the hall at the end of the pier.",
         "- Bring a blanket.",
         "- Dogs sleep outside.",
+    ]
+
+
+def test_short_lines_below_each_other_are_no_headings(make_pdf):
+    lines = ["Aftercare", "First week", "Keep the leg up.", "Prices:", "Massage", "Cold", "Both are for adults."]
+    document = read(make_pdf(lines, ["Keep it dry.", "Ask us", "Call us."]), "a.pdf")
+    assert document.title == "Aftercare"
+    assert [(section.headings, [block.text for block in section.blocks]) for section in document.sections] == [
+        ((), ["Aftercare"]),
+        (("First week",), ["Keep the leg up.", "Prices:", "Massage", "Cold", "Both are for adults."]),
+        (("First week",), ["Keep it dry."]),
+        (("Ask us",), ["Call us."]),
     ]
 
 

@@ -191,9 +191,9 @@ class PageLayout:
 
     async def _turned(self) -> None:
         self._addressed(None if self.page_session.is_private else self.page_session.dialogue)
-        self._fresh.discard("memory")
-        if self._tab == "memory":
-            await self._refresh("memory")
+        self._fresh -= {"memory", "sources"}
+        if self._tab in ("memory", "sources"):
+            await self._refresh(self._tab)
         await self.dialogues.refresh()
 
     async def _reload(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise
-from dragoman.sources.formats.text import ENDS, is_full, is_item, lines_block
+from dragoman.sources.document import Document, DocumentBlock, Section, clean, humanise, without_colon
+from dragoman.sources.formats.text import ENDS, is_full, is_item, is_short_line, lines_block
 from dragoman.text import lazy_re as re
 
 if TYPE_CHECKING:
@@ -26,20 +26,46 @@ _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 def read(content: bytes, name: str) -> Document:
     """The document in a PDF with a text layer."""
     pages, title = _pages(content, name)
-    sections = []
+    sections: list[Section] = []
+    heading: tuple[str, ...] = ()
     for number, text in enumerate(pages, start=1):
         whole = _HYPHEN.sub("", clean(text))
-        blocks: list[DocumentBlock] = [
-            lines_block(lines) for part in _BLANK.split(whole) for lines in _paragraphs(part)
-        ]
-        if blocks:
-            sections.append(Section(tuple(blocks), meta={"page": str(number)}))
+        groups = [lines for part in _BLANK.split(whole) for lines in _paragraphs(part)]
+        if number == 1 and not title and groups and len(groups[0]) == 1 and _is_heading(groups[0][0]):
+            title = without_colon(groups[0][0])
+        for own, blocks in _headed(groups):
+            heading = (without_colon(own),) if own else heading
+            if blocks:
+                sections.append(Section(tuple(blocks), heading, meta={"page": str(number)}))
     if not sections:
         raise InputError(
             f"'{name}' has no text layer on its {len(pages)} pages: it holds pictures of text.",
             remedy="Run it through OCR first, for example with ocrmypdf.",
         )
     return Document(title or humanise(name), tuple(sections))
+
+
+def _headed(groups: Sequence[list[str]]) -> Iterator[tuple[str, list[DocumentBlock]]]:
+    """The blocks under each heading of a page; those before the first one come without.
+
+    A heading is a short line alone between longer texts or points: short lines below each other are a table or an
+    address, except for a title above the first heading.
+    """
+    are_short = [len(lines) == 1 and _is_heading(lines[0]) for lines in groups]
+    heading, blocks = "", list[DocumentBlock]()
+    for i, lines in enumerate(groups):
+        stands_alone = i == 0 or not are_short[i - 1] or (i == 1 and bool(are_short[0]))
+        if are_short[i] and stands_alone and i + 1 < len(groups) and not are_short[i + 1]:
+            yield heading, blocks
+            heading, blocks = lines[0], []
+        else:
+            blocks.append(lines_block(lines))
+    yield heading, blocks
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line reads as a heading: words that begin with a capital, and no figures such as prices have."""
+    return is_short_line(line) and line[0].isalpha() and not line[0].islower() and not any(map(str.isdigit, line))
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:

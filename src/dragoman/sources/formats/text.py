@@ -32,7 +32,7 @@ def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     heading: tuple[str, ...] = ()
     under: list[str] = []
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
-        if _is_heading(part) and following.strip() and not _is_heading(following):
+        if is_short_line(part) and following.strip() and not is_short_line(following):
             yield heading, under
             heading, under = (without_colon(part.strip()),), []
         else:
@@ -40,7 +40,7 @@ def _headed(parts: list[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     yield heading, under
 
 
-def _is_heading(part: str) -> bool:
+def is_short_line(part: str) -> bool:
     """Whether a part looks like a heading: one short line without end punctuation."""
     line = part.strip()
     short = len(line.split()) <= 6 and len(line) + cjk_count(line) <= 60

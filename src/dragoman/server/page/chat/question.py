@@ -7,11 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from dragoman.server.page.elements import Phrases, button, el, icon_button
 
 if TYPE_CHECKING:
     from dragoman.server.data.chats import Variants
+
+
+_KEYS = """(event) => {
+    const sends = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+    if (!sends && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    emit(event.key);
+}"""
+"""Enter sends, as in the field of new messages, unless it ends a line or a word that an input method composes."""
 
 
 class QuestionBubble:
@@ -76,6 +87,11 @@ class QuestionBubble:
             async def save() -> None:
                 await self._branch(place, str(field.value or ""))
 
+            async def end(event: GenericEventArguments) -> None:
+                with field.client:  # both remove the field
+                    await (save() if event.args == "Enter" else self._go(None))
+
+            field.on("keydown", end, js_handler=_KEYS)
             with el("div", classes="row end"):
                 button(words["cancel"], partial(self._go, None), "quiet")
                 button(words["chat.send"], save, "primary")
