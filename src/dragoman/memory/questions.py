@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Fact, HistoryKind, Passage, Recollection
 from dragoman.memory.facts import facts
+from dragoman.memory.matters import facts_asked_for, whether_so
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import fact_of
@@ -102,6 +103,7 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "grandchild": frozenset(("grandchild", "grandson", "granddaughter")),
     "partner": frozenset(("partner", "husband", "wife", "boyfriend", "girlfriend")),
     "pet": words("pets"),
+    "dog": frozenset("dog labrador terrier poodle beagle collie greyhound dachshund retriever spaniel".split()),
 }
 _OWN_MATTERS = frozenset(
     "allergy diet likes dislikes hobby language pet name age home job birthday smokes drives swims fear condition studies"
@@ -207,7 +209,16 @@ class _Questions:
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
-        return self._yes_or_no(question)
+        found = facts_asked_for(question, self._known, self._analyse, self._keys_of)
+        if found:
+            return _made("known", found[-_MOST_SHOWN:])
+        said = self._yes_or_no(question)
+        owned = whether_so(question, self._known, self._analyse, self._keys_of) if said is None else None
+        return said if owned is None else _made("yes" if owned[0] else "no", owned[1:])
+
+    def _keys_of(self, named: str) -> frozenset[str]:
+        who = self._who(named)
+        return who.keys if who is not None else frozenset()
 
     def _was_told(self, rest: str) -> Recollection | None:
         """ "Did I tell you where I work?": yes with it, or no."""

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a turn and its facts on one line
 """Facts of whole turns: each keeps what was said of its subject, and nothing beside it."""
 
 from __future__ import annotations

@@ -57,10 +57,11 @@ _OWNED_AGE = re.compile(
     re.IGNORECASE,
 )
 _PARTY = re.compile(
-    rf"\b(?:we|us|our|I)\b[^?]{{4,}}?(?P<cut>,) (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
-    r"(?:(?:,| and| plus|, and| &) [^?]*)?)$",
+    rf", (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
+    r"(?:(?:,| and| plus|, and| &) [^?]{1,80})?)$",
     re.IGNORECASE,
 )
+_FIRST_PERSON = re.compile(r"\b(?:we|us|our|I)\b", re.IGNORECASE)
 _PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
 _SPACES = re.compile(r"\s{2,}")
 LONGEST_FRAGMENT = 160
@@ -111,9 +112,10 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
             text[: ages.end("role")] + text[ages.end() :]
         )
     party = _PARTY.search(text)
-    if party is not None:  # "we stay from 3 to 7 June, two adults and a baby"
+    if party is not None and _FIRST_PERSON.search(text, 0, party.start()):
+        # "we stay from 3 to 7 June, two adults and a baby"
         return [Completed(f"We are {party['x'].replace(' of us', ' people')}", frozenset(("party",)))], text[
-            : party.start("cut")
+            : party.start()
         ]
     owned = _OWNED_AGE.search(text)
     if owned is not None and owned["role"].lower() in words("pets") | words("roles"):  # "a nine-year-old labrador"

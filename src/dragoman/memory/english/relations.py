@@ -147,7 +147,7 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
         if slot == "age" and read.verb == "turn":  # "turned 80 yesterday" is right on one day
             text = f"{subject.phrase} {be(subject)} {value}"
         if slot == "age" and not subject.plural and "," in value:  # "I'm 17, 18 in March"
-            value = value.partition(",")[0]
+            text, value = text.replace(value, value.partition(",")[0], 1), value.partition(",")[0]
         if slot == "age" and _UNFINISHED_AGE.fullmatch(value) and text.endswith(value):
             text += " old"
         if slot and is_plausible(slot, value):
