@@ -65,3 +65,13 @@ def test_what_was_told_answers(asked, question, answer):
 )
 def test_without_such_a_fact_documents_may_answer(asked, question):
     assert asked(question, told=("My labrador Bruno broke his leg.",)) is None
+
+
+def test_who_was_given_away_is_no_longer_there(asked):
+    told = ("I have a cat called Mimi.", "I don't have the cat any more.")
+    assert asked("Do I have a cat?", told=told) == "No, you told me that you do not have the cat any more."
+
+
+def test_one_of_two_who_were_told_of_together_is_found(asked):
+    told = ("My kids Ana and Ben are 4 and 6.",)
+    assert asked("How old is Ben?", told=told) == "You told me: your kids Ana and Ben are 4 and 6."

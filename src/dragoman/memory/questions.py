@@ -94,6 +94,7 @@ _HAS_SOMEBODY = re.compile(
     r"|am i (?P<state>married)",
     re.IGNORECASE,
 )
+_AND = re.compile(r",? and |, ")
 _ANY = frozenset("any anything something anyone somebody".split())
 _SPOUSES = frozenset(("husband", "wife"))
 _GROUPS: Mapping[str, frozenset[str]] = {
@@ -188,7 +189,9 @@ class _Questions:
         self._past = past
         self._analyse = analyse
         named = people_of(fact for _, fact in self._known)
-        self._people = {name: _one(role) for name, role in named.items() if role}
+        self._people = {
+            each: _one(role) for name, role in named.items() if role for each in _AND.split(name)
+        }  # "Ana and Ben" are two
 
     def may_be_told(self, question: str) -> bool:
         """Whether a fact that no rule places speaks of what a question asks."""
@@ -274,6 +277,13 @@ class _Questions:
         if somebody is not None:
             roles = _SPOUSES if somebody["state"] else _roles_of(somebody["role"].lower())
             people = [(name, role) for name, role in self._people.items() if canonical(role) in roles]
+            ended = [
+                row
+                for row, fact in self._known
+                if fact.slot in ("pet!", "family!") and roles & set(fact.value.lower().split())
+            ]
+            if ended:
+                return _made("no", ended[-1:])
             if people:
                 keys = {name.casefold() for name, _ in people}
                 return _made("yes", [row for row, fact in self._known if fact.subject.casefold() in keys], people)
@@ -381,7 +391,10 @@ class _Questions:
         bare = owned["noun"] if owned else said
         name = next((each for each in (bare, bare.rpartition(" ")[2]) if each in known), None)
         if name is not None and known[name][0].casefold() != known[name][1].casefold():
-            return _Who(frozenset((name,)), (known[name],), known[name][0])
+            together = {
+                fact.subject.casefold() for _, fact in self._known if name in _AND.split(fact.subject.casefold())
+            }
+            return _Who(frozenset((name, *together)), (known[name],), known[name][0])
         if owned is None:
             return None
         roles = _roles_of(bare)

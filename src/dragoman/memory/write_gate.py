@@ -398,7 +398,8 @@ def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -
         return placed
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
     is_cut = ")" in sentence and "(" not in sentence
-    if len(sentence.split()) < shortest or not told or is_cut or _ELLIPTIC.search(sentence):
+    is_noun = re.fullmatch(r"(?:my|our) [\w-]+(?: [\w-]+)?", sentence, re.IGNORECASE) is not None
+    if len(sentence.split()) < shortest or not told or is_noun or is_cut or _ELLIPTIC.search(sentence):
         return placed
     full = as_sentence(sentence)
     if placed:

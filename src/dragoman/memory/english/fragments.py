@@ -56,6 +56,11 @@ _OWNED_AGE = re.compile(
     r"(?P<called>,? (?:called |named )?(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]+))?(?![\w'’-])",
     re.IGNORECASE,
 )
+_NAMES_THEN_AGES = re.compile(
+    r"\b(?P<role>[a-z-]{3,14}s|children)(?: called| named|,|:)* (?P<names>(?-i:[A-ZÀ-Þ])[\w'’-]+(?:, (?-i:[A-ZÀ-Þ])[\w'’-]+){0,4} and (?-i:[A-ZÀ-Þ])[\w'’-]+)"
+    r"(?P<cut>,? (?:who are |aged )(?P<ages>\d{1,2}(?:, \d{1,2}){0,4} and \d{1,2})(?: years?(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))",
+    re.IGNORECASE,
+)
 _PARTY = re.compile(
     rf", (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
     r"(?:(?:,| and| plus|, and| &) [^?]{1,80})?)$",
@@ -124,6 +129,13 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
         statement = Completed(f"My {who} is {owned['n']} {owned['unit']}s old", frozenset(("age",)))
         kept = f"{owned['owns']}{owned['kind']}{owned['role']}{called}"
         return [statement], f"{text[: owned.start()]}{kept}{text[owned.end() :]}"
+    several = _NAMES_THEN_AGES.search(text)
+    if several is not None:  # "two dachshunds, Max and Moritz, aged 4 and 6"
+        each = [re.split(r", | and ", several[group]) for group in ("names", "ages")]
+        of = singular(several["role"].lower())
+        if len(each[0]) == len(each[1]) and of in words("pets") | words("roles"):
+            told = [Completed(f"My {of} {name} is {age}", frozenset(("age",))) for name, age in zip(*each, strict=True)]
+            return told, text[: several.start("cut")] + text[several.end("cut") :]
     match = _LISTED.search(text)
     if match is None:
         return [], text

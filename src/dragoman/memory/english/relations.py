@@ -77,7 +77,8 @@ _PAPERS = frozenset(
 _SHARED_AGE = re.compile(r"\b(?:both|all|each|old|and)\b", re.IGNORECASE)
 _UNFINISHED_AGE = re.compile(rf"{fragment('number')} (?:months?|weeks?|years?)", re.IGNORECASE)
 _NOW = re.compile(
-    r",? (?:now|right now|at the moment|currently|these days|nowadays)$|(?<=^I) now(?= [a-z])", re.IGNORECASE
+    r",? (?:now|right now|at the moment|currently|these days|nowadays|instead|after all)$|(?<=^I) now(?= [a-z])",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
