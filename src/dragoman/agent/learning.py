@@ -130,6 +130,8 @@ class TurnLearning:
         if again is None and learned.added:
             again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         again = again or self._changed_answer(context, learned)
+        if again is not None and learned.added and self._is_about_facts(context, again.question):
+            again = None  # what was learned is said back, and is the answer
         if again is not None and not learned.forgotten:
             *earlier, question = again.turns
             # Memory holds the answer now; where it may not, the answer stands before the question.
@@ -146,6 +148,11 @@ class TurnLearning:
             kept = self.store.dialogue(context.scope, context.dialogue)
             context = replace(context, turns=(*latest(kept, self.history), context.turns[-1]))
         return replace(context, learned=learned)
+
+    def _is_about_facts(self, context: Context, question: str) -> bool:
+        """Whether memory itself answers a question: "How old is Rex?"."""
+        recollect = getattr(self.memory, "recollect", None)
+        return recollect is not None and recollect(replace(context, turns=(Turn("user", question),))) is not None
 
     def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
         """The question before the last reply, where what this turn tells changes its answer and is its reason."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.core.values import Fact
+from dragoman.memory.english.chunks import is_question
 from dragoman.memory.english.clauses import ClauseReader
 from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast
 from dragoman.memory.english.fragments import completed, embedded, named_with_ages
@@ -159,6 +160,8 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
         end = max(text.rfind(mark, 0, reported.start()) for mark in (",", ";", " and ", " but "))
         if end < 0:
             return
+        rest = text[end:].strip(" ,;").split()
+        asks = asks and not (rest and is_question(rest))  # "my mum takes pills, does she have to tell you?"
         text = text[:end]
     listed, text = named_with_ages(text)
     for statement in filter(None, (denial, *listed, *embedded(text), completed(text, asks=asks))):

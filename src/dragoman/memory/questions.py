@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Fact, HistoryKind, Passage, Recollection
 from dragoman.memory.facts import facts
+from dragoman.memory.matters import facts_asked_for, whether_so
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import fact_of
@@ -93,6 +94,7 @@ _HAS_SOMEBODY = re.compile(
     r"|am i (?P<state>married)",
     re.IGNORECASE,
 )
+_AND = re.compile(r",? and |, ")
 _ANY = frozenset("any anything something anyone somebody".split())
 _SPOUSES = frozenset(("husband", "wife"))
 _GROUPS: Mapping[str, frozenset[str]] = {
@@ -102,6 +104,7 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "grandchild": frozenset(("grandchild", "grandson", "granddaughter")),
     "partner": frozenset(("partner", "husband", "wife", "boyfriend", "girlfriend")),
     "pet": words("pets"),
+    "dog": frozenset("dog labrador terrier poodle beagle collie greyhound dachshund retriever spaniel".split()),
 }
 _OWN_MATTERS = frozenset(
     "allergy diet likes dislikes hobby language pet name age home job birthday smokes drives swims fear condition studies"
@@ -186,7 +189,9 @@ class _Questions:
         self._past = past
         self._analyse = analyse
         named = people_of(fact for _, fact in self._known)
-        self._people = {name: _one(role) for name, role in named.items() if role}
+        self._people = {
+            each: _one(role) for name, role in named.items() if role for each in _AND.split(name)
+        }  # "Ana and Ben" are two
 
     def may_be_told(self, question: str) -> bool:
         """Whether a fact that no rule places speaks of what a question asks."""
@@ -209,7 +214,16 @@ class _Questions:
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
-        return self._yes_or_no(question)
+        found = facts_asked_for(question, self._known, self._analyse, self._keys_of)
+        if found:
+            return _made("known", found[-_MOST_SHOWN:])
+        said = self._yes_or_no(question)
+        owned = whether_so(question, self._known, self._analyse, self._keys_of) if said is None else None
+        return said if owned is None else _made("yes" if owned[0] else "no", owned[1:])
+
+    def _keys_of(self, named: str) -> frozenset[str]:
+        who = self._who(named)
+        return who.keys if who is not None else frozenset()
 
     def _was_told(self, rest: str) -> Recollection | None:
         """ "Did I tell you where I work?": yes with it, or no."""
@@ -272,6 +286,13 @@ class _Questions:
         if somebody is not None:
             roles = _SPOUSES if somebody["state"] else _roles_of(somebody["role"].lower())
             people = [(name, role) for name, role in self._people.items() if canonical(role) in roles]
+            ended = [
+                row
+                for row, fact in self._known
+                if fact.slot in ("pet!", "family!") and roles & set(fact.value.lower().split())
+            ]
+            if ended:
+                return _made("no", ended[-1:])
             if people:
                 keys = {name.casefold() for name, _ in people}
                 return _made("yes", [row for row, fact in self._known if fact.subject.casefold() in keys], people)
@@ -379,7 +400,10 @@ class _Questions:
         bare = owned["noun"] if owned else said
         name = next((each for each in (bare, bare.rpartition(" ")[2]) if each in known), None)
         if name is not None and known[name][0].casefold() != known[name][1].casefold():
-            return _Who(frozenset((name,)), (known[name],), known[name][0])
+            together = {
+                fact.subject.casefold() for _, fact in self._known if name in _AND.split(fact.subject.casefold())
+            }
+            return _Who(frozenset((name, *together)), (known[name],), known[name][0])
         if owned is None:
             return None
         roles = _roles_of(bare)

@@ -49,6 +49,7 @@ _SINCE = re.compile(
     r"|从什么时候|多久了|(?:什么时候|哪年|何时)(?:搬到|搬来|开始|入职|成为|来到|住到)",
     re.IGNORECASE,
 )
+_SAYS_SINCE = re.compile(r"\b(?:since|ever since)\b (?=my\b|the\b|our\b|I\b|we\b)", re.IGNORECASE)
 _UNTIL = re.compile(
     r"\b(?:until|till) when did\b|\bwhen did (?:i|we) (?:stop|leave|quit|move (?:out|away)|give up)\b"
     r"|到什么时候|(?:什么时候|哪年|何时)(?:离开|搬走|辞|不再|停)",
@@ -203,6 +204,8 @@ def _since_when(asking: Asking) -> Recollection | None:
         return None
     rows = topic.of(asking.rows) if topic.names_value(asking.rows) else topic.of(asking.live)
     rows = [row for row in rows if not row.meta.get("corrected")]
+    if rows and not rows[-1].meta.get("grain") and _SAYS_SINCE.search(rows[-1].text):  # "since my operation"
+        return asking.made("known", rows[-1:])
     return asking.made("since", rows[-1:]) if rows else None
 
 

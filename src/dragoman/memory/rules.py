@@ -132,10 +132,11 @@ class RuleMemory(ForgettingMemory):
 
     def recollect(self, context: Context) -> Recollection | None:
         """What the history of the user's facts has on the last turn; None where it asks for something else."""
-        if self._source is None:
+        if self._source is None or form(context.last).act in ("remember", "forget"):
             return None
         at = moment_of(context.said_at) or now()
-        live = self._known(context.scope)
+        since, until = context.control.since, context.control.until
+        live = [row for row in self._known(context.scope) if row.is_within(since, until)]
         if asks_for_history(context.last) and not asks_for_chats(context.last):
             rows = all_rows(self._store, context.scope, self._source.name)
             zone = self._zones.of(context.scope)

@@ -20,7 +20,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Fact
-from dragoman.memory.english.discourse import without_asides
+from dragoman.memory.english.discourse import without_asides, without_contrast
+from dragoman.memory.english.relations import sentence as as_sentence
 from dragoman.memory.english.wording import with_articles, written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
 from dragoman.memory.patterns import words
@@ -102,7 +103,7 @@ _IMPLIED = re.compile(
 )
 """Begins a statement of the user that leaves out its "I"."""
 _TELLS = re.compile(
-    r"(?:i|we)['’]d like\b|(?:i|we)(?:['’]ve| have)? (?:just |even |once |then |also |already |only )*"
+    r"(?:i|we)(?:['’]d like| wish to)\b|(?:i|we)(?:['’]ve| have)? (?:just |even |once |then |also |already |only )*"
     r"(?:phoned|called|rang|wrote|asked|tried|saw|seen|heard|read|watched|drove|went|sat|looked|laughed|studied|thought"
     r"|said|told|met|had (?:a|an|the|some)|came|walked|spent|waited|ate|drank|made|put|found|used to|could|swore"
     r"|promised|fell|started (?:our|the|a|talking)|want|would like|wanna)\b"
@@ -385,7 +386,7 @@ def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -
     """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
     plain = without_lead(without_asides(spelt(said)))
-    plain = _JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—")
+    plain = without_contrast(_JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—"))
     is_own = not (is_supposed(plain) or is_instruction(plain) or _REPORTED.match(plain))
     whole = _resolved(plain, people) if is_own else None
     if whole is None:
@@ -397,9 +398,10 @@ def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -
         return placed
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
     is_cut = ")" in sentence and "(" not in sentence
-    if len(sentence.split()) < shortest or not told or is_cut or _ELLIPTIC.search(sentence):
+    is_noun = re.fullmatch(r"(?:my|our) [\w-]+(?: [\w-]+)?", sentence, re.IGNORECASE) is not None
+    if len(sentence.split()) < shortest or not told or is_noun or is_cut or _ELLIPTIC.search(sentence):
         return placed
-    full = f"{sentence[:1].upper()}{sentence[1:]}."
+    full = as_sentence(sentence)
     if placed:
         return (replace(placed[0], text=full),)
     shorter = facts(_AFTER.sub("", whole), people=people)  # "my daughter is 15 until June" is still her age

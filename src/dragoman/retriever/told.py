@@ -14,6 +14,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import ACKNOWLEDGES
 from dragoman.text.form import form
+from dragoman.text.inferences import without_conclusions
 from dragoman.text.language import language
 from dragoman.text.quotations import own_words
 from dragoman.text.reference import content_words, zh_content
@@ -59,7 +60,8 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
         held_words = held | (_words(reply.text) if learned else set())
-        for clause in _clauses(spelt(own_words(turn.text)), whole=not learned):
+        said = without_conclusions(spelt(own_words(turn.text)))
+        for clause in _clauses(said, whole=not learned):
             statement = _LEAD.sub("", clause)
             sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)

@@ -49,7 +49,7 @@ _OWN = re.compile(
 _DUE = re.compile(
     r"\b(?:can(?:['’]t|not)?|could(?:n['’]t)?|may|must(?:n['’]t)?|needn['’]t|should(?:n['’]t)?|ought|won['’]t|(?:have|has|had|got|need|needs) to"
     r"|needs?|pays?|paying|costs?|charged?|fees?|entitled|eligible|covered|insured|allowed|permitted|supposed|exempt|included|excluded|required"
-    r"|discounts?|reduc\w{2,6}|concession|half[- ]price|refund\w{0,3}|money back|gets? in|count(?:s|ed)? as|too (?:late|early|old|young|big|small|heavy|tall|short|long|high)"
+    r"|discounts?|reduc\w{2,6}|concession|half[- ]price|refund\w{0,3}|money back|gets? (?:in|another|less|money|the (?:same|reduced|full|cheaper|lower))|count(?:s|ed)? as|too (?:late|early|old|young|big|small|heavy|tall|short|long|high)"
     r"|free of charge|for free|in free|(?:travels?|goes|go|stays?|enters?|rides?|swims?|comes?|eats?|visits?) free|works? here|valid|accepted"
     r"|don['’]t need|doesn['’]t need|nothing|(?:wo|would)n['’]t)\b"
     r"|\b(?:would|['’]d|will|['’]ll) (?:be|have to|need|pay|get|cost|count)\b",

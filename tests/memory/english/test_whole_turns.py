@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # a turn and its facts in one line
+# ruff: noqa: E501  # a turn and its facts on one line
 """Facts of whole turns: each keeps what was said of its subject, and nothing beside it."""
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ from dragoman.memory.facts import facts
         ("I live since 2019 in Bonn", ["I live in Bonn since 2019."]),
         ("I'm a teacher and bring 24 pupils", ["I am a teacher.", "I bring 24 pupils."]),
         ("I am a pensioner of 78 years", ["I am a pensioner.", "I am 78 years old."]),
+        ("We come with our two dachshunds, Max and Moritz, aged 4 and 6", ["My dachshund Max is 4.", "My dachshund Moritz is 6.", "We come with our two dachshunds Max and Moritz."]),
+        ("I earn 2,100 euros a month", ["I earn 2,100 euros a month."]),
+        ("my mum (81) takes blood thinners, does she have to tell the doctor?", ["My mum is 81.", "My mum takes blood thinners."]),
+        ("we will be 7, not 5", ["We are 7 people."]),
+        ("Since my husband died I live on my own", ["I live on my own since my husband died."]),
+        ("Next week I have a knee operation", ["I have a knee operation next week."]),
+        ("I have got 2 childs, 5 and 8 years", ["My children are 5 and 8.", "I have 2 children."]),
+        ("Apparently I'm allergic to latex", ["I am allergic to latex."]),
         ("This is Ingrid Solberg.", ["My name is Ingrid Solberg."]),
         ("I'm 72, so there's no charge for me.", ["I am 72."]),
         ("We're staying from 3 to 7 June, two adults and a baby", ["We are two adults and a baby.", "We are staying from 3 to 7 June."]),

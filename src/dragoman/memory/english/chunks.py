@@ -10,7 +10,7 @@ from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
 RELATIVE = frozenset(("who", "which"))
-_TOKEN = re.compile(r"\d+:\d+[^\s,;:()]*|[,;:()]|[^\s,;:()]+")
+_TOKEN = re.compile(r"\d+:\d+[^\s,;:()]*|\d+,\d{3}(?!\d)[^\s,;:()]*|[,;:()]|[^\s,;:()]+")
 _CUTS = frozenset(", ; : ( ) and but so because although though while plus - – —".split())
 _LISTING = frozenset(("and", ",", "", "(", ")", "plus"))
 _ADVERBS = frozenset(

@@ -33,6 +33,7 @@ _OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt", "drive", "ri
 _TRAVELLING = frozenset("come travel arrive visit fly stay go leave".split())
 _INVERTED = frozenset("i we you he she they it my our your the there this that these those any".split())
 _CHILDREN = {"sister": "daughter", "brother": "son"}
+_BEFORE_SUBJECT = frozenset("since next this last on in until till after before during every".split())
 _PROPERTIES = frozenset(("name", "names", "age", "birthday", "weight", "height"))
 _OTHERS = frozenset("you the this that these those it your".split())
 _ELLIPSIS = re.compile(
@@ -51,10 +52,12 @@ class SubjectClause:
 
     subject: Subject
     predicate: str
+    time: str = ""
+    """A time or occasion that stood before the subject: "next week", "since my stroke"."""
 
     @property
     def text(self) -> str:
-        return f"{self.subject.phrase} {self.predicate}"
+        return f"{self.subject.phrase} {self.predicate} {self.time}".rstrip()
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class _Open:
     tokens: list[str]
     stated: bool = True
     aside: bool = False
+    time: str = ""
 
 
 @dataclass(slots=True)
@@ -102,6 +106,7 @@ class ClauseReader:
     _is_unknown: bool = False
     """Whether somebody was named whom nothing is known of: a pronoun then means nobody who was mentioned before."""
     _met: dict[str, Subject] = field(default_factory=dict)
+    _time: str = ""
 
     def clauses(self, sentence: str, *, asks: bool = False) -> list[SubjectClause]:
         """The clauses of a sentence that state something; `asks` says that it ends in a question mark."""
@@ -115,7 +120,7 @@ class ClauseReader:
                 self._mention(tokens, read.current)
             read.doubtful = read.doubtful or hypothetical
         return [
-            SubjectClause(clause.subject, text_of(clause.tokens))
+            SubjectClause(clause.subject, text_of(clause.tokens), clause.time)
             for clause in read.clauses
             if clause.stated and clause.subject is not None and clause.tokens
         ]
@@ -171,6 +176,7 @@ class ClauseReader:
                 read.clauses += self._together(read.pending, subject, rest, stated=not read.doubtful)
             else:
                 read.add(subject, rest, stated=not read.doubtful)
+                read.clauses[-1].time = self._time
             read.main, read.pending = subject, None
             return
         # A bare noun phrase is more of the clause before, or the subject of one to come.
@@ -186,6 +192,8 @@ class ClauseReader:
         """The subject that a clause begins with; None where no clause begins here."""
         start = opening(tokens)
         word = tokens[start].lower()
+        is_time = start > 1 and tokens[0].lower() in _BEFORE_SUBJECT and tokens[1] != "then" and word in ("i", "we")
+        self._time = text_of([tokens[0].lower(), *tokens[1:start]]) if is_time else ""
         now = [token for token in tokens[:start] if token.lower() == "now"]
         rest = [*now, *tokens[start + 1 :]]
         reading: Start | None

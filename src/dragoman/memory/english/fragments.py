@@ -56,11 +56,17 @@ _OWNED_AGE = re.compile(
     r"(?P<called>,? (?:called |named )?(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]+))?(?![\w'’-])",
     re.IGNORECASE,
 )
-_PARTY = re.compile(
-    rf"\b(?:we|us|our|I)\b[^?]{{4,}}?(?P<cut>,) (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
-    r"(?:(?:,| and| plus|, and| &) [^?]*)?)$",
+_NAMES_THEN_AGES = re.compile(
+    r"\b(?P<role>[a-z-]{3,14}s|children)(?: called| named|,|:)* (?P<names>(?-i:[A-ZÀ-Þ])[\w'’-]+(?:, (?-i:[A-ZÀ-Þ])[\w'’-]+){0,4} and (?-i:[A-ZÀ-Þ])[\w'’-]+)"
+    r"(?P<cut>,? (?:who are |aged )(?P<ages>\d{1,2}(?:, \d{1,2}){0,4} and \d{1,2})(?: years?(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))",
     re.IGNORECASE,
 )
+_PARTY = re.compile(
+    rf", (?:we are )?(?P<x>{fragment('number')} (?:adults?|of us|people|persons|pensioners|grown-ups|seniors)\b"
+    r"(?:(?:,| and| plus|, and| &) [^?]{1,80})?)$",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:we|us|our|I)\b", re.IGNORECASE)
 _PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
 _SPACES = re.compile(r"\s{2,}")
 LONGEST_FRAGMENT = 160
@@ -111,9 +117,10 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
             text[: ages.end("role")] + text[ages.end() :]
         )
     party = _PARTY.search(text)
-    if party is not None:  # "we stay from 3 to 7 June, two adults and a baby"
+    if party is not None and _FIRST_PERSON.search(text, 0, party.start()):
+        # "we stay from 3 to 7 June, two adults and a baby"
         return [Completed(f"We are {party['x'].replace(' of us', ' people')}", frozenset(("party",)))], text[
-            : party.start("cut")
+            : party.start()
         ]
     owned = _OWNED_AGE.search(text)
     if owned is not None and owned["role"].lower() in words("pets") | words("roles"):  # "a nine-year-old labrador"
@@ -122,6 +129,13 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
         statement = Completed(f"My {who} is {owned['n']} {owned['unit']}s old", frozenset(("age",)))
         kept = f"{owned['owns']}{owned['kind']}{owned['role']}{called}"
         return [statement], f"{text[: owned.start()]}{kept}{text[owned.end() :]}"
+    several = _NAMES_THEN_AGES.search(text)
+    if several is not None:  # "two dachshunds, Max and Moritz, aged 4 and 6"
+        each = [re.split(r", | and ", several[group]) for group in ("names", "ages")]
+        of = singular(several["role"].lower())
+        if len(each[0]) == len(each[1]) and of in words("pets") | words("roles"):
+            told = [Completed(f"My {of} {name} is {age}", frozenset(("age",))) for name, age in zip(*each, strict=True)]
+            return told, text[: several.start("cut")] + text[several.end("cut") :]
     match = _LISTED.search(text)
     if match is None:
         return [], text

@@ -77,7 +77,8 @@ _PAPERS = frozenset(
 _SHARED_AGE = re.compile(r"\b(?:both|all|each|old|and)\b", re.IGNORECASE)
 _UNFINISHED_AGE = re.compile(rf"{fragment('number')} (?:months?|weeks?|years?)", re.IGNORECASE)
 _NOW = re.compile(
-    r",? (?:now|right now|at the moment|currently|these days|nowadays)$|(?<=^I) now(?= [a-z])", re.IGNORECASE
+    r",? (?:now|right now|at the moment|currently|these days|nowadays|instead|after all)$|(?<=^I) now(?= [a-z])",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
@@ -147,7 +148,7 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
         if slot == "age" and read.verb == "turn":  # "turned 80 yesterday" is right on one day
             text = f"{subject.phrase} {be(subject)} {value}"
         if slot == "age" and not subject.plural and "," in value:  # "I'm 17, 18 in March"
-            value = value.partition(",")[0]
+            text, value = text.replace(value, value.partition(",")[0], 1), value.partition(",")[0]
         if slot == "age" and _UNFINISHED_AGE.fullmatch(value) and text.endswith(value):
             text += " old"
         if slot and is_plausible(slot, value):
