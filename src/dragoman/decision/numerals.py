@@ -48,11 +48,12 @@ _CHINESE = re.compile(
     "|(?<![周期拜第统唯之同万任])[一二两三四五六七八九十百]{1,20}+(?=周岁|千克|到[一二三四五六七八九十百]{1,20}+[岁天人日])"
     "|(?<=满)[一二三四五六七八九十百]+"
 )
+_PAST_OR_TO = re.compile(r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P<hour>\d{1,2})\b")
 
 
 @text_cache(maxsize=2048)
 def normalise(text: str) -> str:
-    """A text in lower case with plain quotes and dashes, its number words as digits; the month May is `maymonth`."""
+    """A text in lower case with plain quotes and dashes, its numbers and times as digits; the month May is `maymonth`."""
     text = unicodedata.normalize("NFKC", text).translate(_MARKS)
     text = _UNTIL.sub("到", text).replace("(含)", "")
     text = _ZH_METRES.sub(lambda match: "".join(str(_ZH_DIGITS[char]) for char in match[0]), text)
@@ -60,11 +61,17 @@ def normalise(text: str) -> str:
     text = _DECIMAL_COMMA.sub(".", _THOUSANDS.sub("", text))
     text = text.replace("half an hour", "30 minutes").replace("half a dozen", "6").replace("couple of ", "2 ")
     text = _A_UNIT.sub("1 ", text).replace("1 dozen", "12").replace("a dozen", "12")
-    text = _ENGLISH.sub(_english, text)
+    text = _PAST_OR_TO.sub(_clock, _ENGLISH.sub(_english, text))
     if not text.isascii():
         text = _METRES.sub(r"\1.\2米", text)
         text = _CHINESE.sub(lambda match: str(_chinese(match[0])), text)
     return " ".join(text.split())
+
+
+def _clock(match: re.Match[str]) -> str:
+    """A time in words as a clock shows it: "half past 5" is 5:30."""
+    hour, minutes = int(match["hour"]), 30 if match["part"] == "half" else 15
+    return f"{hour}:{minutes}" if match["side"] == "past" else f"{(hour - 2) % 12 + 1}:{60 - minutes}"
 
 
 def _english(match: re.Match[str]) -> str:

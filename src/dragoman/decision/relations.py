@@ -41,7 +41,6 @@ _INEXACT = re.compile(
     r"|soon|will be|turns?|when i was|when she was|when he was) (?:\d+ (?:to|and) )?$"
 )
 """Words before a number that leave open what it is."""
-_PAST_OR_TO = re.compile(r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P<hour>\d{1,2})\b")
 _YEARS = range(1500, 2100)
 _LIMIT_BEFORE = re.compile(
     r"(?:\b(?:from|to|till|until|and|least|most|than|age|aged|ages|of|between|minimum|maximum|max|min|first|last|for|is|be)"
@@ -98,15 +97,9 @@ class Value:
     """The side of the limit that its words mean: a key of `_SIDES`, or `_OVER_NEW_YEAR`."""
 
 
-def _clock_time(match: re.Match[str]) -> str:
-    hour, minutes = int(match["hour"]), 30 if match["part"] == "half" else 15
-    return f"{hour}:{minutes}" if match["side"] == "past" else f"{(hour - 2) % 12 + 1}:{60 - minutes}"
-
-
 @text_cache(maxsize=1024)
 def values(text: str) -> tuple[Value, ...]:
     """Every value that a prepared text names, in its order."""
-    text = _PAST_OR_TO.sub(_clock_time, text)
     found: list[tuple[int, Value]] = []
     taken: list[tuple[int, int]] = []
     for named, start, end in _listed_weekdays(text):
