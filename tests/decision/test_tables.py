@@ -111,3 +111,13 @@ FEES = "service: yearly check; dog: £48; cat: £42; rabbit: £35"
 def test_the_column_of_ones_own_animal_is_looked_up(facts, question, value):
     cell = cell_for(question, FEES, facts, words)
     assert (cell.value if cell else None) == value
+
+
+@pytest.mark.parametrize(
+    ("question", "size"),
+    [("Which size do I need?", "61"), ("what size for lena?", "46"), ("And which size for me?", "61")],
+)
+def test_the_row_of_a_height_is_of_whom_the_question_is_about(question, size):
+    rows = [f"Size: {size}; Rider: {height}" for size, height in (("46", "150 to 162 cm"), ("61", "189 cm and more"))]
+    row, decision = row_for(rows, ["I am 192 cm.", "My girlfriend Lena is 160 cm."], question)
+    assert row.startswith(f"Size: {size}") and decision.fact

@@ -30,6 +30,12 @@ _PART = re.compile(r"[;；]\s*")
 _FOR_WHOM = re.compile(
     r"\bages?\b|\bfor\b|\bwho\b|\bholder|\bgroup|\bsuitable|\bparticipants|年龄|对象|适合|人群", re.IGNORECASE
 )
+_OF_BODY = re.compile(
+    r"(?:\b(?:over|under|up to|from|below|above|at least|at most)|\d(?: ?(?:cm|m|kg))? ?(?:to|and|-|–)) ?\d[\d.]* ?(?:cm|m|kg)\b"
+    r"|\d ?(?:cm|m|kg) (?:and|or) (?:more|over|above|taller|heavier|less|under|below)\b",
+    re.IGNORECASE,
+)
+"""A height or weight within limits: the row is for who has it."""
 _ASKING = (
     "kindly please inform tell know me us you i we my our the a an is are was be does do did can could would will may "
     "what which when where how much many long late early until from to at on in for of and or it that this there "
@@ -315,11 +321,17 @@ def _asked_for(rows: Sequence[tuple[str, Row]], question: str, analyse: Analyse)
 def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | None:
     """The decision by which a row is the user's: all cells that say for whom it is must fit, and one by a fact."""
     conditions = [row.label, *(_condition(name, value) for name, value in row.cells if _FOR_WHOM.search(name))]
+    # Which row is the user's does not depend on what of it is asked for, but on whom the question is about.
+    asked = question if language(question) == "zh" else f"How much is it for {whom(facts, question)}?"
+    decisions = [_decision((condition, _ANY_PRICE), facts, asked) for condition in conditions]
+    measures = [value for name, value in row.cells if _OF_BODY.search(value) and not _FOR_WHOM.search(name)]
+    rules = [
+        f"People who {f'weigh {value}' if 'kg' in value.lower() else f'are {value} tall'} may take part."
+        for value in measures
+    ]
+    decisions += [applies(rule, facts, about(facts, question)) for rule in rules]
     decided = None
-    for condition in conditions:
-        # Which row is the user's does not depend on what of it is asked for, but on whom the question is about.
-        asked = question if language(question) == "zh" else f"How much is it for {whom(facts, question)}?"
-        decision = replace(_decision((condition, _ANY_PRICE), facts, asked), value="")
+    for decision in (replace(each, value="") for each in decisions):
         if decision.verdict == "no" and decision.fact:
             return None
         if decision.verdict == "yes" and decision.fact:
