@@ -27,6 +27,7 @@ _ASKED = tuple(
         ("transport", rf"how {_I} (?:com\w*|travel\w*|arriv\w*|get\w* (?:in|there|here)){_TAIL}"),
         ("condition allergy aid fear", r"what(?:['’]s| is) (?:wrong|the matter|up) with (?P<who>.+)|what (?:illness|illnesses|disease|condition|conditions) (?:do|does) (?P<who2>.+?) (?:have|suffer from)"),
         ("aid wears", r"what (?:do|does) (?P<who>.+?) (?:use|need|wear)(?: (?:to|for) walk\w*)?"),
+        ("birthday age", r"when (?:do|does|will|is|am) (?P<who>.+?) (?:turn|turning|be)(?: \d{1,3})?"),
         ("income job", r"(?:how much|what) (?:do|does) (?P<who>.+?) (?:earn|make)(?: (?:a|per|each) (?:month|year|week|hour))?"),
         ("weight", r"how (?:heavy is|much (?:do|does)) (?P<who>.+?)(?: weigh)?"),
         ("height size length width", r"how (?:tall|high|long|big|wide|large) (?:am|is|are) (?P<who>.+)"),

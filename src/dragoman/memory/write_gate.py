@@ -397,7 +397,7 @@ def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -
     if len(placed) > 1 or (placed and len(told & read) >= _COVERED * len(told)):
         return placed
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
-    is_cut = ")" in sentence and "(" not in sentence
+    is_cut = re.search(r"[a-z]{2}", sentence, re.IGNORECASE) is None or (")" in sentence and "(" not in sentence)
     is_noun = re.fullmatch(r"(?:my|our) [\w-]+(?: [\w-]+)?", sentence, re.IGNORECASE) is not None
     if len(sentence.split()) < shortest or not told or is_noun or is_cut or _ELLIPTIC.search(sentence):
         return placed

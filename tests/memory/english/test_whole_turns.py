@@ -24,6 +24,8 @@ from dragoman.memory.facts import facts
         ("We come with our two dachshunds, Max and Moritz, aged 4 and 6", ["My dachshund Max is 4.", "My dachshund Moritz is 6.", "We come with our two dachshunds Max and Moritz."]),
         ("I earn 2,100 euros a month", ["I earn 2,100 euros a month."]),
         ("my mum (81) takes blood thinners, does she have to tell the doctor?", ["My mum is 81.", "My mum takes blood thinners."]),
+        ("we're 2 adults and 3 kids (4, 7, 9)", ["My kids are 4, 7, 9.", "We are 2 adults and 3 kids."]),
+        ("it's Edith here, I'm 84", ["My name is Edith.", "I am 84."]),
         ("we will be 7, not 5", ["We are 7 people."]),
         ("Since my husband died I live on my own", ["I live on my own since my husband died."]),
         ("Next week I have a knee operation", ["I have a knee operation next week."]),

@@ -151,7 +151,7 @@ class ClauseReader:
             stated = stated and not (current is not None and read.pending is None and _is_unreal(current.tokens))
             read.add(subject, tokens, stated=stated)
             read.main, read.pending = subject or read.main, None
-        elif current is not None and current.subject and verb_of(current.tokens) == "be" and is_complement(tokens):
+        elif current is not None and current.subject and _completes(current, tokens):
             read.add(current.subject, [be(current.subject), *tokens], stated=current.stated)
         elif current is not None and continues(joint, tokens):
             listed = read.body if current.aside and is_age(current.tokens[1:]) else current
@@ -429,6 +429,12 @@ class ClauseReader:
             self._last, self._is_unknown = somebody, False
         elif named == tokens[1]:  # "Does Anna pay?"
             self._last, self._is_unknown = None, True
+
+
+def _completes(current: _Open, tokens: Sequence[str]) -> bool:
+    """Whether a piece shares the "be" of the clause before; "we are 2 adults and 3 kids (4, 7)" is no number of us."""
+    is_ours = current.subject is not WE or not is_age(tokens)
+    return verb_of(current.tokens) == "be" and is_complement(tokens) and is_ours
 
 
 def _with_be(current: _Open | None, tokens: list[str]) -> list[str]:

@@ -41,7 +41,7 @@ _LISTED = re.compile(
 )
 _AGES = re.compile(
     r"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|nephews|nieces)"
-    r"(?:, | \(|: | aged | who are )(?P<ages>\d{1,2}(?:, \d{1,2}){0,4} and \d{1,2})(?: years old| years)?\)?"
+    r"(?:, | \(|: | aged | who are )(?P<ages>\d{1,2}(?:, \d{1,2}){0,4} and \d{1,2}|(?<=\()\d{1,2}(?:, ?\d{1,2}){1,5}(?=\)))(?: years old| years)?\)?"
     r"(?! ?(?:kg|kilos?|cm|m|metres?|people|adults|days|nights|weeks)\b)",
     re.IGNORECASE,
 )
