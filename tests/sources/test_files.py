@@ -176,3 +176,23 @@ def test_an_installed_package_brings_a_reader(tmp_path, monkeypatch):
         assert read(tmp_path / "sign.png").sections[0].blocks[0].text == "No dogs on the beach."
     finally:
         files.readers.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "knee.docx",
+            b"%PDF-1.7 ...",
+            "'knee.docx' is a PDF, whatever its name says. Rename it so that it ends in .pdf.",
+        ),
+        ("notes.md", b"PK\x03\x04\0\0word/document.xml", "is a Word document, whatever its name says. Rename it"),
+        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", "is a picture"),
+        ("notes.docx", b"PK\x03\x04\0\0word/document.xml", "is damaged"),
+        ("notes.pdf", b"%PDF-1.7 ...", "cannot be read as a PDF"),
+    ],
+)
+def test_a_file_whose_name_is_not_that_of_its_content_is_called_what_it_is(name, content, reason):
+    with pytest.raises(InputError) as raised:
+        parse(content, name)
+    assert reason in f"{raised.value} {raised.value.remedy}"

@@ -125,7 +125,7 @@ def _with_documents(files: Mapping[Path, str], language: Language, documents: Pa
         (r'^path = "documents" .*$', f"path = {_quoted(Path(path).as_posix())}"),
     ):
         dotall = re.DOTALL if "examples" in pattern else re.NOFLAG
-        config = re.sub(pattern, lambda _, line=line: line, config, count=1, flags=re.MULTILINE | dotall)
+        config = re.sub(pattern, line.replace("\\", r"\\"), config, count=1, flags=re.MULTILINE | dotall)
     first = conversations.index("[[conversation]]")
     second = conversations.index("[[conversation]]", first + 1)
     others = re.sub(r"^must_not = .*\n", "", conversations[second:], flags=re.MULTILINE)

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from dragoman.core.errors import InputError
 from dragoman.core.registry import plugins
+from dragoman.sources.content_kind import content_kind
 from dragoman.sources.document import Document
 
 READERS = {
@@ -50,6 +51,8 @@ _REFUSED = {
 }
 """Suffixes that are refused for a reason of their own."""
 
+_PACKED = frozenset((".docx", ".pptx", ".xlsx", ".odt", ".epub"))
+"""Kinds that are archives themselves, whose readers say what is wrong with one."""
 _IGNORED = frozenset({"node_modules", "__pycache__"})
 _LINK_OUT = "It is a link that leads out of the folder."
 
@@ -172,11 +175,16 @@ def origin_of(path: Path, base: Path | None = None) -> str:
     return os.fsencode(shown).decode("utf-8", "replace")
 
 
+def why_refused(suffix: str) -> str | None:
+    """What to do with files of a kind that is refused for a reason of its own."""
+    return None if suffix in readers() else _REFUSED.get(suffix)
+
+
 def load(path: Path) -> bytes:
     """The bytes of a file that can be ingested."""
     name, suffix = path.name, path.suffix.lower()
-    if suffix in _REFUSED and suffix not in readers():
-        raise InputError(f"'{name}' cannot be read.", remedy=_REFUSED[suffix])
+    if remedy := why_refused(suffix):
+        raise InputError(f"'{name}' cannot be read.", remedy=remedy)
     if suffix not in readers():
         raise InputError(
             f"Files of the kind '{path.suffix}' cannot be read.",
@@ -213,7 +221,15 @@ def _reader(suffix: str) -> FileReader:
 
 def parse(content: bytes, name: str) -> Document:
     """The document in a file's bytes, by the suffix of its name."""
-    document = _reader(Path(name).suffix.lower())(content, name)
+    suffix = Path(name).suffix.lower()
+    try:
+        document = _reader(suffix)(content, name)
+    except InputError as error:
+        kind = content_kind(content)
+        if kind is None or kind.suffix == suffix or (suffix in _PACKED and content.startswith(b"PK")):
+            raise
+        remedy = f"Rename it so that it ends in {kind.suffix}." if kind.suffix else "Save it in another format."
+        raise InputError(f"'{name}' is {kind.words}, whatever its name says.", remedy=remedy) from error
     if not document.sections:
         raise InputError(f"'{name}' holds no text.", remedy="Put text in it, or remove it.")
     return document

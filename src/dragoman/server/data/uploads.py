@@ -21,7 +21,7 @@ from dragoman.server.data.pending_uploads import PendingUpload, PendingWork, amo
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
-from dragoman.sources.files import FoundFiles, SourceFile, origin_of, readers
+from dragoman.sources.files import FoundFiles, SourceFile, origin_of, readers, why_refused
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.ledger import IngestLedger
@@ -64,7 +64,7 @@ def safe_name(given: str) -> PurePosixPath:
         kinds = ", ".join(suffix for suffix in readers() if suffix)
         raise ServiceError(
             f"Files of the kind '{path.suffix[:20]}' cannot be read.",
-            remedy=f"Kinds that can: {kinds}. Unpack archives before.",
+            remedy=why_refused(path.suffix.lower()) or f"Kinds that can: {kinds}. Unpack archives before.",
             code="unsupported-kind",
         )
     return path

@@ -191,9 +191,11 @@ class PageLayout:
 
     async def _turned(self) -> None:
         self._addressed(None if self.page_session.is_private else self.page_session.dialogue)
-        self._fresh -= {"memory", "sources"}
-        if self._tab in ("memory", "sources"):
-            await self._refresh(self._tab)
+        self._fresh.discard("memory")
+        if self._tab == "memory":
+            await self._refresh("memory")
+        elif "sources" in self._fresh:
+            await self.sources.recount()
         await self.dialogues.refresh()
 
     async def _reload(self) -> None:

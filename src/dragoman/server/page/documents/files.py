@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import PurePath
 from tempfile import TemporaryFile
 from time import perf_counter
 
@@ -34,7 +35,7 @@ from dragoman.server.page.elements import (
     on_detail,
 )
 from dragoman.server.page.session import PageSession
-from dragoman.sources.files import readers
+from dragoman.sources.files import readers, why_refused
 from dragoman.sources.ingest import IngestReport
 from dragoman.sources.upload_folders import FOLDER
 
@@ -141,7 +142,7 @@ class DocumentFiles:
             upload.on("failed", self._not_sent, js_handler=_NOT_SENT)
         drop.on("drop", js_handler=_DROP)
         drop.on("files", js_handler=_FILES % upload.id)
-        on_detail(drop, "skipped", lambda event: self._line(str(event.args), words["file.skipped"], "failed"))
+        on_detail(drop, "skipped", lambda event: self._skipped(str(event.args)))
         drop.on("dragover", js_handler=_OVER)
         drop.on("dragleave", js_handler=_AWAY)
         self._bar = el("progress", classes="bar", max="1", value="0", aria_label=words["sources.add"])
@@ -178,6 +179,11 @@ class DocumentFiles:
             icon_button("close", words["sources.remove"].format(name=name), partial(self._remove, name), "small")
 
     # Files that come
+
+    def _skipped(self, name: str) -> None:
+        """A file of a kind that is not read, with what to do where there is something."""
+        remedy = why_refused(PurePath(name).suffix.lower())
+        self._line(name, ": ".join(filter(None, (self._words["file.skipped"], remedy))), "failed")
 
     def _refused(self, event: events.GenericEventArguments) -> None:
         """Files that the browser does not send because they are too large."""

@@ -42,6 +42,7 @@ class SourcesPanel:
         self._files = DocumentFiles(page_session, words, changed=self._files_changed)
         self._contents = SourceContents(page_session, words)
         self._latest, self._latest_search = Latest(), Latest()
+        self._shown: dict[str, int] = {}
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -82,8 +83,16 @@ class SourcesPanel:
             return True
         return False
 
+    async def recount(self) -> None:
+        """Show the sources anew if one of them has grown or shrunk, as memory does in a chat."""
+        with errors_shown(self._words):
+            rows = await self._page_session.do(source_search.sources)
+            if _counts(rows) != self._shown:
+                self._show(rows)
+
     def _show(self, rows: Sequence[View]) -> None:
         words = self._words
+        self._shown = _counts(rows)
         self._list.clear()
         with self._list:
             for row in rows:
@@ -158,6 +167,10 @@ class SourcesPanel:
 
 def _is_memory(row: View) -> bool:
     return bool(row["about"] == "user" and row["private"])
+
+
+def _counts(rows: Sequence[View]) -> dict[str, int]:
+    return {str(row["name"]): int(row["passages"]) for row in rows}
 
 
 def _count(words: Phrases, count: int, unit: str = "passage") -> str:
