@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dragoman.decision import pick
-from dragoman.decision.tables.cells import cell_for
+from dragoman.decision.tables.cells import cell_for, row_for
 
 
 def words(text):

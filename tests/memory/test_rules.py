@@ -200,5 +200,5 @@ def test_an_end_that_a_new_value_says_too_is_not_kept(room):
 def test_a_correction_that_names_whom_it_means_moves_a_fact(room):
     room.say("I travel with my twins, Zara and Noor. Noor has coeliac disease.")
     room.say("Actually it's Zara who has coeliac disease, not Noor")
-    assert "My child Zara has coeliac disease." in room.texts()
+    assert "My twin Zara has coeliac disease." in room.texts()
     assert not any("Noor has" in text for text in room.texts())
