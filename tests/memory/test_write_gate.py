@@ -135,3 +135,9 @@ def test_what_is_said_further_of_a_placed_fact_is_kept_with_it(gate, text, fact)
 @pytest.mark.parametrize("text", ["My friend says he is allergic to chalk", "I'm vegan, my girlfriend doesn't either"])
 def test_what_others_say_and_what_needs_another_sentence_is_not_kept_verbatim(gate, text):
     assert not [each for each in gate.facts(text, facts(text)) if each.slot == "about"]
+
+
+def test_company_belongs_to_the_list_before_it():
+    texts = [piece.text for piece in pieces("We come by car with two kids and our terrier Pip.")]
+    assert texts == ["We come by car with two kids and our terrier Pip."]
+    assert len(pieces("I'm 70 and my dog is not vaccinated.")) == 2

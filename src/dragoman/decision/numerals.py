@@ -53,7 +53,7 @@ _PAST_OR_TO = re.compile(r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P
 
 @text_cache(maxsize=2048)
 def normalise(text: str) -> str:
-    """A text in lower case with plain quotes and dashes, its numbers and times as digits; the month May is `maymonth`."""
+    """A text in lower case with plain quotes and dashes, numbers and times in digits; the month May is `maymonth`."""
     text = unicodedata.normalize("NFKC", text).translate(_MARKS)
     text = _UNTIL.sub("到", text).replace("(含)", "")
     text = _ZH_METRES.sub(lambda match: "".join(str(_ZH_DIGITS[char]) for char in match[0]), text)

@@ -24,7 +24,7 @@ from dragoman.memory.english.discourse import without_asides, without_contrast
 from dragoman.memory.english.relations import sentence as as_sentence
 from dragoman.memory.english.wording import with_articles, written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
-from dragoman.memory.patterns import words
+from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.people import people_of
 from dragoman.memory.roles import fits
 from dragoman.memory.subjects import possession
@@ -62,6 +62,8 @@ _SAME = 0.98
 _COVERED = 0.6
 """From which share of its words on a piece says nothing that the rules have not placed."""
 _SHORTEST = 3
+_COMPANY = re.compile(r"(?:and|n|&|plus) (?:my|our)(?: [\w'’-]+){1,3}[.!]?", re.IGNORECASE)
+_BEING = frozenset("is are was were am has have had can will would does do did".split())
 _ME = frozenset("i im i'm ive i've i'd id i'll my me mine we we're we've our us".split())
 _YOU = frozenset("you your u ur you're".split())
 _SUBJECT = (
@@ -154,10 +156,19 @@ def pieces(text: str) -> list[Piece]:
     start = 0
     for cut in [*_CUT.finditer(text), None]:
         end = cut.start() if cut else len(text)
-        if _WORD.search(text[start:end]):
+        if found and _is_company(text[start:end]) and text[found[-1].end : start].isspace():
+            found[-1] = Piece(found[-1].start, end, text[found[-1].start : end].strip())
+        elif _WORD.search(text[start:end]):
             found.append(Piece(start, end, text[start:end].strip()))
         start = cut.end() if cut else end
     return found
+
+
+def _is_company(piece: str) -> bool:
+    """Whether a piece without a verb goes on with the list before it: "with two kids and our terrier Pip"."""
+    return _COMPANY.fullmatch(piece.strip()) is not None and not any(
+        word.lower().removesuffix("'s") in VERBS or word.lower() in _BEING for word in _WORD.findall(piece)
+    )
 
 
 def word_features(text: str, piece: Piece) -> list[str]:

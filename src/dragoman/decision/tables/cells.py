@@ -31,7 +31,8 @@ _FOR_WHOM = re.compile(
     r"\bages?\b|\bfor\b|\bwho\b|\bholder|\bgroup|\bsuitable|\bparticipants|年龄|对象|适合|人群", re.IGNORECASE
 )
 _OF_BODY = re.compile(
-    r"(?:\b(?:over|under|up to|from|below|above|at least|at most)|\d(?: ?(?:cm|m|kg))? ?(?:to|and|-|–)) ?\d[\d.]* ?(?:cm|m|kg)\b"
+    r"(?:\b(?:over|under|up to|from|below|above|at least|at most)|\d(?: ?(?:cm|m|kg))? ?(?:to|and|-|–))"
+    r" ?\d[\d.]* ?(?:cm|m|kg)\b"
     r"|\d ?(?:cm|m|kg) (?:and|or) (?:more|over|above|taller|heavier|less|under|below)\b",
     re.IGNORECASE,
 )
