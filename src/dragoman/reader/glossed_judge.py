@@ -1,0 +1,96 @@
+"""The English judge for Chinese: it reads glosses of the question, the facts and the sentences.
+
+What code decides in Chinese by a fact or a missing fact is kept unless the judge is sure of the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.chinese.gloss import gloss, gloss_lines
+from dragoman.decision.joint import Option
+from dragoman.reader.compose import Answer, is_said
+from dragoman.reader.trained_judge import TrainedJudge
+from dragoman.text.question_kind import question_kind
+
+_OUTWEIGHS = 0.8
+"""How sure the judge must be of the opposite of what code decided."""
+
+
+class GlossedJudge:
+    """Judges Chinese by a trained part of kind `joint` that reads English."""
+
+    def __init__(self, part: str) -> None:
+        self._judge = TrainedJudge(part)
+
+    def judge(
+        self,
+        context: Context,
+        options: Sequence[Option],
+        facts: Sequence[Evidence],
+        draft: Draft,
+        *,
+        least: float = 0.0,
+    ) -> Answer | None:
+        """The answer in place of what the rules drafted; None where the draft is as good."""
+        if question_kind(context.last) != "polar":
+            return None  # values are found by tables and rules
+        told = {fact.id: _in_english(fact) for fact in facts}
+        pairs = [(option, _glossed(option, told)) for option in options]
+        said = [english.sentence for option, english in pairs if is_said(option, draft.text)]
+        answer = self._judge.judge(
+            replace(context, turns=tuple(replace(turn, text=gloss(turn.text)) for turn in context.turns)),
+            [english for _, english in pairs],
+            [told[fact.id] for fact in facts],
+            replace(draft, text=" ".join(said)) if said else draft,
+            least=least,
+        )
+        if answer is None:
+            return None
+        by_fact = draft.notes.get("by") == "code" and (
+            "fact" in draft.notes or draft.notes.get("decision") == "unknown"
+        )
+        if by_fact and (answer.decision is None or answer.decision.confidence < _OUTWEIGHS):
+            return None
+        return _in_chinese(answer, pairs, facts)
+
+
+def _in_english(fact: Evidence) -> Evidence:
+    return replace(fact, passage=replace(fact.passage, text=gloss(fact.text)))
+
+
+def _glossed(option: Option, told: Mapping[str, Evidence]) -> Option:
+    """An option whose sentence, headings and fact are glosses."""
+    passage = option.evidence.passage
+    headings = tuple(gloss(heading) for heading in passage.headings)
+    decision = option.decision
+    return replace(
+        option,
+        sentence=gloss_lines(option.sentence),
+        following=gloss_lines(option.following),
+        evidence=replace(option.evidence, passage=replace(passage, title=gloss(passage.title), headings=headings)),
+        fact=None if option.fact is None else told.get(option.fact.id),
+        decision=decision and replace(decision, fact=gloss(decision.fact)),
+    )
+
+
+def _in_chinese(answer: Answer, pairs: Sequence[tuple[Option, Option]], facts: Sequence[Evidence]) -> Answer | None:
+    """An answer of glosses in the words of the documents and the user."""
+    options = []
+    for chosen in answer.options:
+        own = next(
+            (
+                option
+                for option, english in pairs
+                if chosen.evidence.id == english.evidence.id and chosen.sentence.startswith(english.sentence)
+            ),
+            None,
+        )
+        if own is None:
+            return None
+        options.append(own)
+    used = tuple(fact for fact in facts if any(fact.id == each.id for each in answer.facts))
+    decision = answer.decision and replace(answer.decision, fact=used[0].text if used else "")
+    return replace(answer, options=tuple(options), facts=used, decision=decision)
