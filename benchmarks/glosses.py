@@ -3,19 +3,22 @@
     python benchmarks/glosses.py CEDICT
 
 CEDICT is the text file of CC-CEDICT (CC BY-SA 4.0). How often a word is used comes from jieba's dictionary (MIT).
-Of each word the first everyday sense is kept; `zh_glosses.toml` says otherwise where that is wrong for services.
+Of each word an early sense in common words is kept; `zh_glosses.toml` says otherwise where that is wrong for services.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 TARGET = Path(__file__).parents[1] / "src/dragoman/decision/data/zh_dictionary.tsv.gz"
+TOKENS = TARGET.parents[2] / "models/parts/english-joint/tokenizer.json"
+"""The words that the English models know whole."""
 LEAST = 20
 """How often jieba's corpus has a word that is kept."""
 RARE = 3
@@ -29,16 +32,16 @@ NOT_MEANT = re.compile(
 ENTRY = re.compile(r"\S+ (?P<word>\S+) \[(?P<sound>[^\]]*)\] /(?P<senses>.*)/")
 
 
-def plain(sense: str) -> str:
-    """A sense without notes, alternatives and the words before a verb or noun."""
+def plain(sense: str) -> list[str]:
+    """The alternatives of a sense without notes and the words before a verb or noun."""
     text = re.sub(r"\([^)]*\)|\[[^\]]*\]|[\u4e00-\u9fff|]+|\b(?:sb|sth)\b\.?", "", sense)
-    text = re.split("[;,]", text)[0].strip(" .")
-    return " ".join(re.sub(r"^(?:to be|to|a|an|the) ", "", text).split())
+    found = (each.strip(" .") for each in re.split("[;,]", text))
+    return [" ".join(re.sub(r"^(?:to be|to|a|an|the) ", "", each).split()) for each in found if each]
 
 
-def entries(lines: Iterator[str]) -> dict[str, str]:
-    """The gloss of each word."""
-    senses: dict[str, list[tuple[bool, int, str]]] = defaultdict(list)
+def entries(lines: Iterable[str], common: frozenset[str]) -> dict[str, str]:
+    """The gloss of each word: an early sense in few and `common` words."""
+    senses: dict[str, list[tuple[bool, float, str]]] = defaultdict(list)
     seen: dict[str, int] = defaultdict(int)
     for line in lines:
         entry = ENTRY.match(line)
@@ -46,9 +49,15 @@ def entries(lines: Iterator[str]) -> dict[str, str]:
             continue
         word = entry["word"]
         for place, sense in enumerate(entry["senses"].split("/")):
-            gloss = plain(sense)
-            if gloss and len(gloss) <= LONGEST_GLOSS and not NOT_MEANT.match(sense):
-                late = 2 * seen[word] + place + 2 * sense.startswith("(") + max(0, len(gloss.split()) - 2)
+            if NOT_MEANT.match(sense):
+                continue
+            for order, gloss in enumerate(plain(sense)):
+                words = gloss.lower().split()
+                if not words or len(gloss) > LONGEST_GLOSS:
+                    continue
+                rare = sum(word not in common for word in words)
+                noted = 2 * sense.startswith("(")
+                late = 2 * seen[word] + place + 0.4 * order + noted + 0.6 * (len(words) - 1) + 1.5 * rare
                 senses[word].append((entry["sound"][:1].isupper(), late, gloss))
         seen[word] += 1
     return {word: min(found)[2] for word, found in senses.items()}
@@ -65,7 +74,7 @@ def main() -> None:
         word, count, _ = line.split()
         used[word] = int(count)
     with options.cedict.open(encoding="utf-8") as lines:
-        glosses = entries(lines)
+        glosses = entries(lines, frozenset(json.loads(TOKENS.read_text(encoding="utf-8"))["model"]["vocab"]))
     rows = [
         f"{word}\t{max(1, used.get(word, 0))}\t{gloss}"
         for word, gloss in sorted(glosses.items())

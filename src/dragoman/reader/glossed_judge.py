@@ -5,11 +5,12 @@ What code decides in Chinese by a fact or a missing fact is kept unless the judg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
-from dragoman.decision.chinese.gloss import gloss, gloss_lines
+from dragoman.decision.chinese.applies import ask_for_measure
+from dragoman.decision.chinese.glossed import glossed
 from dragoman.decision.joint import Option
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.trained_judge import TrainedJudge
@@ -37,16 +38,11 @@ class GlossedJudge:
         """The answer in place of what the rules drafted; None where the draft is as good."""
         if question_kind(context.last) != "polar":
             return None  # values are found by tables and rules
-        told = {fact.id: _in_english(fact) for fact in facts}
-        pairs = [(option, _glossed(option, told)) for option in options]
-        said = [english.sentence for option, english in pairs if is_said(option, draft.text)]
-        answer = self._judge.judge(
-            replace(context, turns=tuple(replace(turn, text=gloss(turn.text)) for turn in context.turns)),
-            [english for _, english in pairs],
-            [told[fact.id] for fact in facts],
-            replace(draft, text=" ".join(said)) if said else draft,
-            least=least,
-        )
+        english = glossed(context, facts, options)
+        pairs = list(zip(options, english.options, strict=True))
+        said = [own.sentence for option, own in pairs if is_said(option, draft.text)]
+        plain = replace(draft, text=" ".join(said)) if said else draft
+        answer = self._judge.judge(english.context, english.options, english.facts, plain, least=least)
         if answer is None:
             return None
         by_fact = draft.notes.get("by") == "code" and (
@@ -54,29 +50,12 @@ class GlossedJudge:
         )
         if by_fact and (answer.decision is None or answer.decision.confidence < _OUTWEIGHS):
             return None
-        return _in_chinese(answer, pairs, facts)
+        return _in_chinese(context.last, answer, pairs, facts)
 
 
-def _in_english(fact: Evidence) -> Evidence:
-    return replace(fact, passage=replace(fact.passage, text=gloss(fact.text)))
-
-
-def _glossed(option: Option, told: Mapping[str, Evidence]) -> Option:
-    """An option whose sentence, headings and fact are glosses."""
-    passage = option.evidence.passage
-    headings = tuple(gloss(heading) for heading in passage.headings)
-    decision = option.decision
-    return replace(
-        option,
-        sentence=gloss_lines(option.sentence),
-        following=gloss_lines(option.following),
-        evidence=replace(option.evidence, passage=replace(passage, title=gloss(passage.title), headings=headings)),
-        fact=None if option.fact is None else told.get(option.fact.id),
-        decision=decision and replace(decision, fact=gloss(decision.fact)),
-    )
-
-
-def _in_chinese(answer: Answer, pairs: Sequence[tuple[Option, Option]], facts: Sequence[Evidence]) -> Answer | None:
+def _in_chinese(
+    question: str, answer: Answer, pairs: Sequence[tuple[Option, Option]], facts: Sequence[Evidence]
+) -> Answer | None:
     """An answer of glosses in the words of the documents and the user."""
     options = []
     for chosen in answer.options:
@@ -93,4 +72,7 @@ def _in_chinese(answer: Answer, pairs: Sequence[tuple[Option, Option]], facts: S
         options.append(own)
     used = tuple(fact for fact in facts if any(fact.id == each.id for each in answer.facts))
     decision = answer.decision and replace(answer.decision, fact=used[0].text if used else "")
+    if decision is not None and decision.verdict == "unknown" and not decision.ask:
+        ask = ask_for_measure(options[0].sentence, [fact.text for fact in facts], question)
+        decision = replace(decision, ask=ask) if ask else None
     return replace(answer, options=tuple(options), facts=used, decision=decision)

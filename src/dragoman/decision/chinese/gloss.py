@@ -84,8 +84,8 @@ _TURNS: tuple[tuple[re.Pattern[str], Callable[[Match], str]], ...] = tuple(
         (rf"{_NUMBER}点(?P<half>半?)", _clock("")),
         (rf"{_NUMBER}折", _off),
         (_OF_UNIT, lambda m: f" {_measure(m)} "),
-        ("除了?(?P<what>[^，。；]{1,16}?)(?:以外|之外|外)", lambda m: f" except {m['what']} "),
-        ("(?<=[，；])(?P<what>[^，。；]{1,16}?)除外", lambda m: f"except {m['what']} "),
+        ("除了?(?P<what>[^，。；]{1,16}?)(?:以外|之外|外)(?!墙|地|面|套)", lambda m: f" except {m['what']} "),
+        ("(?<=[，,；;、])(?P<what>[^，。；,;、]{1,16}?)除外", lambda m: f" except {m['what']} "),
         (rf"(?P<lead>^|[，。；、])(?P<what>[^，。；、的]{{2,20}})的(?P<who>{_WHO})", lambda m: f"{m['lead']}{m['who']} who {m['what']} "),
         ("星期(?P<day>[一二三四五六日天])", lambda m: f" {_DAYS[m['day']]} "),
     )
@@ -95,6 +95,8 @@ _POLAR = re.compile(r"吗|(.)[不没]\1|有没有|可不可以|[么不没][？?]
 _MODAL = re.compile("能不能|可不可以|可以|能|要不要|需不需要|需要|用不用|必须|要|会不会|是不是|有没有|是|有")
 _ASKS = {"能": "Can", "可": "Can", "要": "Must", "需": "Must", "用": "Must", "必": "Must", "会": "Will", "是": "Is", "有": "Is there"}  # fmt: skip
 _PRICE = re.compile("要?多少钱|怎么收费|要?几块钱|什么价")
+_PAYS = re.compile("(?:要|用|收)(?:不要|不用)?(?:花|收|给|付)?钱(?=[吗么不]|[，。？?]|$)")
+_EVERY_WEEK = re.compile("每周(?=[一二三四五六日天](?!次|节|天|小时|回))")
 _PIECE = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 
 
@@ -146,7 +148,8 @@ def gloss(text: str) -> str:
     """A Chinese text in English words; what is no Chinese stays."""
     if cjk_count(text) == 0:
         return text
-    plain = _asked(re.sub(rf"我(?=(?:{_KIN}))", "我的", normalise(text)))
+    plain = re.sub(rf"我(?=(?:{_KIN}))", "我的", normalise(text))
+    plain = _asked(_PAYS.sub("要付钱", _EVERY_WEEK.sub("每个星期", plain)))
     for pattern, replacement in _TURNS:
         plain = pattern.sub(replacement, plain)
     glosses = _words().gloss
