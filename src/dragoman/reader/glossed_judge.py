@@ -16,7 +16,7 @@ from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.trained_judge import TrainedJudge
 from dragoman.text.question_kind import question_kind
 
-_OUTWEIGHS = 0.8
+_OUTWEIGHS = 0.7
 """How sure the judge must be of the opposite of what code decided."""
 
 

@@ -39,7 +39,7 @@ _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _NUMBER = r"(?<![\d.])(?P<n>\d++(?:\.\d++)?)"
 _OF_UNIT = rf"{_NUMBER}(?P<u>{_UNIT})"
 _WHO = "人|者|孩子|儿童|老人|老年人|学员|营员|客人|乘客|读者|观众|游客|学生|患者|小朋友|居民|会员|员工|住客|客户|市民|顾客|同学|家长|业主|租户|选手|用户"
-_KIN = "爸|妈|爷爷|奶奶|外公|外婆|女儿|儿子|弟|妹|哥|姐|老公|老婆|丈夫|妻子|孩子|侄|外甥|孙|朋友|同事|父亲|母亲|家"
+_KIN = "爸|妈|爷爷|奶奶|外公|外婆|女儿|儿子|弟|妹|哥|姐|老公|老婆|丈夫|妻子|孩子|侄|外甥|孙|朋友|同事|父亲|母亲|家|宝宝|娃|老[大二三]|小[孩子]"
 _DAYS = dict(
     zip("一二三四五六日天", "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Sunday".split(), strict=True)
 )
@@ -53,6 +53,13 @@ def _measure(match: Match, of_age: str = "") -> str:
 
 def _bound(words: str, of_age: str = " old") -> Callable[[Match], str]:
     return lambda match: f" {words} {_measure(match, of_age)} "
+
+
+def _range(match: Match) -> str:
+    unit = _UNITS[match["u"]]
+    if unit == "years":
+        return f" from {match['n']} to {match['to']} years old "
+    return f" from {match['n']} {unit} to {match['to']} {unit} "
 
 
 def _clock(half: str) -> Callable[[Match], str]:
@@ -74,7 +81,7 @@ _TURNS: tuple[tuple[re.Pattern[str], Callable[[Match], str]], ...] = tuple(
         (rf"(?:超过|大于|高于|高过|多于|超){_OF_UNIT}", _bound("over", "")),
         (rf"(?:最多|至多){_OF_UNIT}", _bound("at most", "")),
         (rf"年?满{_OF_UNIT}", _bound("at least")),
-        (rf"{_NUMBER}(?:{_UNIT})?[到至~-](?P<to>\d++(?:\.\d++)?)(?P<u>{_UNIT})", lambda m: f" {m['n']} to {m['to']} {_UNITS[m['u']]}{' old' if m['u'] == '岁' else ''} "),
+        (rf"{_NUMBER}(?:{_UNIT})?[到至~-](?P<to>\d++(?:\.\d++)?)(?P<u>{_UNIT})", _range),
         (rf"{_OF_UNIT}(?:及|或)?(?:以上|起)", lambda m: f" {m['n']} years or older " if m["u"] == "岁" else f" {_measure(m)} or more "),
         (rf"{_OF_UNIT}(?:及|或)?以下", _bound("under")),
         (rf"{_OF_UNIT}(?:及|或)?以?内", _bound("within")),
@@ -87,6 +94,10 @@ _TURNS: tuple[tuple[re.Pattern[str], Callable[[Match], str]], ...] = tuple(
         ("除了?(?P<what>[^，。；]{1,16}?)(?:以外|之外|外)(?!墙|地|面|套)", lambda m: f" except {m['what']} "),
         ("(?<=[，,；;、])(?P<what>[^，。；,;、]{1,16}?)除外", lambda m: f" except {m['what']} "),
         (rf"(?P<lead>^|[，。；、])(?P<what>[^，。；、的]{{2,20}})的(?P<who>{_WHO})", lambda m: f"{m['lead']}{m['who']} who {m['what']} "),
+        (
+            r"(?P<lead>^|[，。；,;.])(?P<who>[^，。；,;.]{1,24}?)(?:才能|才可以?|方可|方能)",
+            lambda m: f"{m['lead']} only {m['who']} can ",
+        ),
         ("星期(?P<day>[一二三四五六日天])", lambda m: f" {_DAYS[m['day']]} "),
     )
 )  # fmt: skip
@@ -148,7 +159,7 @@ def gloss(text: str) -> str:
     """A Chinese text in English words; what is no Chinese stays."""
     if cjk_count(text) == 0:
         return text
-    plain = re.sub(rf"我(?=(?:{_KIN}))", "我的", normalise(text))
+    plain = re.sub(rf"我家?(?=(?:{_KIN}))", "我的", normalise(text))
     plain = _asked(_PAYS.sub("要付钱", _EVERY_WEEK.sub("每个星期", plain)))
     for pattern, replacement in _TURNS:
         plain = pattern.sub(replacement, plain)
