@@ -26,6 +26,8 @@ _NEAR = 0.45
 """How far below the best option's score a rule may stand that a fact decides."""
 _NEAR_OPEN = 0.35
 """The same for a rule that lacks a fact, which is asked for."""
+_AS_GOOD = 0.2
+"""The same where a price, a time or a choice is asked for, which a rule for some people rarely answers."""
 _ANSWERS = 0.25
 _PLAIN = 0.55
 _MOST_ROWS = 4
@@ -106,7 +108,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
         if _is_near(option, best, floor) and best.probability >= _ANSWERS
         # Whoever asks for a price or a time is not asked back by a rule that answers much worse.
-        if wanted not in ("price", "other", "choice") or option.score >= best.score - _NEAR
+        if wanted not in ("price", "other", "choice") or option.score >= best.score - _AS_GOOD
     ]
     if unknown:
         _, option, missing_fact = min(unknown, key=lambda each: each[0])
@@ -221,11 +223,11 @@ def _by_table(  # noqa: PLR0911, PLR0917 - one return a way to read a table
                 lines = [row_sentence(row) for row in choice.rows]
                 if choice.kind == "superlative" and len(choice.labels) == 1:
                     lines = [f"{choice.labels[0]}：{choice.column}{choice.answer}"]
-                return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines))
+                return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines), compared=True)
             compared = extreme(question, rows)
             if compared is not None:
                 row, column, value = compared
-                return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),))
+                return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),), compared=True)
             continue
         if wanted == "choice":
             fitting, missing = fitting_rows(question, rows, told)

@@ -102,7 +102,7 @@ _TURNS: tuple[tuple[re.Pattern[str], Callable[[Match], str]], ...] = tuple(
     )
 )  # fmt: skip
 """What stands in another order in English, or would be read as something else word by word."""
-_POLAR = re.compile(r"吗|(.)[不没]\1|有没有|可不可以|[么不没][？?]?$|行不行")
+_POLAR = re.compile(r"吗|(.)[不没]\1|有没有|可不可以|(?:(?<![什怎多那这])么|[不没])[？?]?$|行不行")
 _MODAL = re.compile("能不能|可不可以|可以|能|要不要|需不需要|需要|用不用|必须|要|会不会|是不是|有没有|是|有")
 _ASKS = {"能": "Can", "可": "Can", "要": "Must", "需": "Must", "用": "Must", "必": "Must", "会": "Will", "是": "Is", "有": "Is there"}  # fmt: skip
 _PRICE = re.compile("要?多少钱|怎么收费|要?几块钱|什么价")
