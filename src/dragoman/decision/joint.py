@@ -25,6 +25,7 @@ from dragoman.decision.applies import applies
 from dragoman.decision.chinese import applies as chinese_applies
 from dragoman.decision.chinese import tables as chinese_tables
 from dragoman.decision.chinese.gloss import gloss_lines
+from dragoman.decision.chinese.words import tokens
 from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
@@ -381,13 +382,21 @@ class JointRanker:
         self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
     ) -> tuple[list[list[float]], list[list[float]]]:
         """The same for Chinese, which the default encoder does not read: by the words that fact and sentence share."""
-        asked = frozenset(self._analyse(question))
-        units = [frozenset(self._analyse(option.sentence)) for option in alone]
+        asked = tokens(question)
+        units = [tokens(option.sentence) for option in alone]
         shares = []
         for fact in facts:
-            own = frozenset(self._analyse(fact.text)) - asked
-            shares.append([len(own & unit) / len(own) if own else 0.0 for unit in units])
+            clauses = [own for clause in _CLAUSE.split(fact.text) if (own := _lexical(tokens(clause) - asked))]
+            shares.append([max((len(own & unit) / len(own) for own in clauses), default=0.0) for unit in units])
         return [[0.4 * share for share in row] for row in shares], shares
+
+
+def _lexical(words: frozenset[str]) -> frozenset[str]:
+    """The tokens of a Chinese text without days and matters."""
+    return frozenset(word for word in words if word[0] not in "#@")
+
+
+_CLAUSE = re.compile("[，,。；;！!]")
 
 
 def distinct(options: Sequence[Option]) -> list[Option]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
 from dragoman.decision.chinese.applies import ask_for_measure
-from dragoman.decision.chinese.glossed import glossed
+from dragoman.decision.chinese.glossed import glossed, whole
 from dragoman.decision.joint import Option
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.trained_judge import TrainedJudge
@@ -19,12 +19,15 @@ from dragoman.text.question_kind import question_kind
 _OUTWEIGHS = 0.7
 """How sure the judge must be of the opposite of what code decided."""
 
+_SILENT = 0.25
+"""Below which the best sentence is only the closest that was found; glosses make a sentence look apt more often."""
+
 
 class GlossedJudge:
     """Judges Chinese by a trained part of kind `joint` that reads English."""
 
     def __init__(self, part: str) -> None:
-        self._judge = TrainedJudge(part)
+        self._judge = TrainedJudge(part, silent=_SILENT)
 
     def judge(
         self,
@@ -69,7 +72,7 @@ def _in_chinese(
         )
         if own is None:
             return None
-        options.append(own)
+        options.append(replace(own, sentence=whole(own)))
     used = tuple(fact for fact in facts if any(fact.id == each.id for each in answer.facts))
     decision = answer.decision and replace(answer.decision, fact=used[0].text if used else "")
     if decision is not None and decision.verdict == "unknown" and not decision.ask:

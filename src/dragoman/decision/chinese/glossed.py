@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.chinese.applies import is_exception
 from dragoman.decision.chinese.gloss import gloss, gloss_lines
 from dragoman.decision.joint import Option
 
@@ -28,6 +29,13 @@ def glossed(context: Context, facts: Sequence[Evidence], options: Sequence[Optio
     )
 
 
+def whole(option: Option) -> str:
+    """A sentence with the exception that stands behind it: "电动车不能进，坐轮椅的除外。"."""
+    if not is_exception(option.following):
+        return option.sentence
+    return f"{option.sentence.rstrip('。')}，{option.following}"
+
+
 def _fact(fact: Evidence) -> Evidence:
     return replace(fact, passage=replace(fact.passage, text=gloss(fact.text)))
 
@@ -38,8 +46,8 @@ def _option(option: Option, told: Mapping[str, Evidence]) -> Option:
     decision = option.decision
     return replace(
         option,
-        sentence=gloss_lines(option.sentence),
-        following=gloss_lines(option.following),
+        sentence=gloss_lines(whole(option)),
+        following="" if is_exception(option.following) else gloss_lines(option.following),
         evidence=replace(option.evidence, passage=replace(passage, title=gloss(passage.title), headings=headings)),
         fact=None if option.fact is None else told.get(option.fact.id),
         decision=decision and replace(decision, fact=gloss(decision.fact)),
