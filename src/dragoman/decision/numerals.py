@@ -43,7 +43,6 @@ _ZH_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
 _METRES = re.compile(r"(\d)米(\d{1,2})(?![\d厘.])")
 _ZH_METRES = re.compile("(?<=[一二两1-9]米)[零一二三四五六七八九]{1,2}(?![一-龥]?[个人岁])")
-_HALF_A_YEAR = re.compile(r"(?<![\d.])(\d{1,3})岁半")
 _CHINESE = re.compile(
     "(?<![周期拜第统唯之同万任老])[零〇一二两三四五六七八九十百千万]{1,20}+(?=[岁个人位名件本张条只辆艘级年月日号天小分点时米厘公克斤元块升折折口])"
     "|(?<![周期拜第统唯之同万任老])[一二两三四五六七八九十百]{1,20}+(?=周岁|千克|到[一二三四五六七八九十百]{1,20}+[岁天人日])"
@@ -65,7 +64,6 @@ def normalise(text: str) -> str:
     if not text.isascii():
         text = _METRES.sub(r"\1.\2米", text)
         text = _CHINESE.sub(lambda match: str(_chinese(match[0])), text)
-        text = _HALF_A_YEAR.sub(r"\1.5岁", text)
     return " ".join(text.split())
 
 

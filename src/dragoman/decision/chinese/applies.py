@@ -476,7 +476,11 @@ def _ask_weight(ask: str, known: Told) -> str:
     return height.replace("身高", "体重") or ask
 
 
-_MEASURES = (("age", "岁|年龄"), ("weight", "体重|公斤"), ("height", r"身高|\d米"))
+_MEASURES: tuple[tuple[Literal["age", "weight", "height"], str], ...] = (
+    ("age", "岁|年龄"),
+    ("weight", "体重|公斤"),
+    ("height", r"身高|\d米"),
+)
 
 
 def ask_for_measure(sentence: str, facts: Sequence[str], question: str) -> str:
