@@ -195,7 +195,7 @@ def assemble(
         from dragoman.retriever.personal import PersonalRetriever
 
         ranker = JointRanker(encoder=encoder, analyse=analyse)
-        judged = config.language == "en" and names["reader"] == "reader.grounded.v1"
+        judged = config.language in ("en", "zh") and names["reader"] == "reader.grounded.v1"
         part = str(tables["reader"].get("joint", SHIPPED_JUDGE)) if judged else ""
         judge = SentenceJudge(part, Bearing(encoder=encoder, analyse=analyse)) if part else None
         inner = creator.shared("retriever")

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.chinese import words as chinese_words
+from dragoman.decision.chinese.gloss import gloss, gloss_lines
 from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
@@ -41,7 +42,7 @@ WEIGHTS = {
 
 ANSWERS = {"bias": -4.31, "closest": 3.36, "within": 2.83, "topic": 1.15}
 """Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
-ANSWERS_CHINESE = {"bias": -2.6, "matter": 4.0, "topic": 1.5}
+ANSWERS_CHINESE = {"bias": -2.6, "closest": 4.0, "topic": 1.5}
 """The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
 
 
@@ -138,18 +139,33 @@ def _in_meaning(
 def _in_chinese(
     encoder: Encoder, asked: tuple[str, str, str], units: Sequence[Unit], placed: Sequence[str]
 ) -> list[dict[str, float]]:
-    """By words, since the default encoder reads English: the share of the question's characters, pairs and matters, by
-    rarity among the texts, of the turn in the sentence and of the whole question in the sentence under its headings."""
+    """By words and by the meaning of glosses, since the default encoder reads English: the share of the question's
+    characters, pairs and matters, by rarity among the texts, of the turn in the sentence and of the whole question in
+    the sentence under its headings; and how near their glosses are."""
     texts = [sentence for _, sentence in units]
     bare = chinese_words.shares(asked[1], texts)
     last = chinese_words.asking_clause(asked[1])
     if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
         bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
+    meant, within = _meant(encoder, (last or asked[1], asked[0]), texts, placed)
     return [
-        dict.fromkeys(("matter", "setting", "closest", "within"), 0.6 * alone + 0.4 * within)
-        for alone, within in zip(bare, under, strict=True)
+        {
+            **dict.fromkeys(("closest", "within"), 0.6 * alone + 0.4 * inside),
+            **dict.fromkeys(("matter", "setting"), 0.48 * alone + 0.32 * inside + 0.3 * meant[i] + 0.2 * within[i]),
+        }
+        for i, (alone, inside) in enumerate(zip(bare, under, strict=True))
     ]
+
+
+def _meant(
+    encoder: Encoder, asked: tuple[str, str], texts: Sequence[str], placed: Sequence[str]
+) -> tuple[list[float], list[float]]:
+    """How near the glosses of sentences are to that of the turn, and under their headings to the whole question."""
+    vectors = encoder.encode([*map(gloss, asked), *map(gloss_lines, texts), *map(gloss_lines, placed)])
+    units = vectors[2:]
+    near, under = units[: len(texts)] @ vectors[0], units[len(texts) :] @ vectors[1]
+    return near.tolist(), under.tolist()
 
 
 def _probability(features: Mapping[str, float], model: Mapping[str, float]) -> float:

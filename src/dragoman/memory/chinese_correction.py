@@ -86,7 +86,8 @@ def _replaced_number(known: Sequence[Fact], new: str, unit: str, said: str) -> t
     """The latest fact with a number of this unit, with the new number in it."""
     metres = "米" in unit
     for fact in reversed(known):
-        old = re.search(f"{_NUMBER}米(?:{_NUMBER}|半)?" if metres else f"{_NUMBER}{unit}", fact.value)
+        halves = "岁半?" if unit.startswith("岁") else unit
+        old = re.search(f"{_NUMBER}米(?:{_NUMBER}|半)?" if metres else f"{_NUMBER}{halves}", fact.value)
         if not unit and old and old[0] != fact.value:
             continue  # a bare number replaces a bare number
         if old and not fact.slot.endswith("!"):

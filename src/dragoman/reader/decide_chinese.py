@@ -12,6 +12,7 @@ from dragoman.decision.chinese.tables import cell, extreme, fits, fitting_rows, 
 from dragoman.decision.chinese.words import content, shares, tokens
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.joint import Option
+from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row, row_sentence
 from dragoman.decision.tables.rows import pick
 from dragoman.decision.values import Decision
@@ -25,6 +26,8 @@ _NEAR = 0.45
 """How far below the best option's score a rule may stand that a fact decides."""
 _NEAR_OPEN = 0.35
 """The same for a rule that lacks a fact, which is asked for."""
+_AS_GOOD = 0.2
+"""The same where a price, a time or a choice is asked for, which a rule for some people rarely answers."""
 _ANSWERS = 0.25
 _PLAIN = 0.55
 _MOST_ROWS = 4
@@ -32,7 +35,9 @@ _BETTER = 0.1
 _HALF = 0.5
 _LOOKED_AT = 8
 _SUPERLATIVE = re.compile("最(?!近的|多能|多可|少要)[长短高低贵大小快慢重轻远]|最便宜|最[早晚]的|哪些|几[个条种家班]")
-_REDIRECT = re.compile("按(?P<as>[^，。]{1,6}?)(?:票|价)")
+_REDIRECT = re.compile("(?:按|[买购])(?P<as>[^，。买购]{1,6}?)(?P<what>票|价)")
+"""Says by what other price somebody pays: "按儿童票", "买优惠票"."""
+_SUM = re.compile(r"\d[^，。]{0,3}元|[一二两三四五六七八九十百]元")
 _VERB_NOT = re.compile(r"(?P<verb>[开收卖送借租让行])不(?P=verb)")
 _ASKED_FIRST = {"age": 0, "height": 1, "count": 2, "weight": 3}
 _POLAR = re.compile("能|可以|行|要|让|吗")
@@ -92,7 +97,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
     ]
     decided.sort(key=lambda option: (_rank(option, wanted), -option.score))
     if decided and decided[0].probability >= floor:
-        return _answer(decided[0], facts, question, wanted)
+        return _answer(decided[0], facts, question, wanted, priced=_priced(decided[0], ranked))
     decision = best.decision
     plain = decision is not None and decision.verdict in ("yes", "no") and not decision.fact
     if plain and wanted not in ("price", "other", "choice") and best.probability >= _PLAIN and _covers(question, best):
@@ -103,7 +108,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
         if _is_near(option, best, floor) and best.probability >= _ANSWERS
         # Whoever asks for a price or a time is not asked back by a rule that answers much worse.
-        if wanted not in ("price", "other", "choice") or option.score >= best.score - _NEAR
+        if wanted not in ("price", "other", "choice") or option.score >= best.score - _AS_GOOD
     ]
     if unknown:
         _, option, missing_fact = min(unknown, key=lambda each: each[0])
@@ -218,11 +223,11 @@ def _by_table(  # noqa: PLR0911, PLR0917 - one return a way to read a table
                 lines = [row_sentence(row) for row in choice.rows]
                 if choice.kind == "superlative" and len(choice.labels) == 1:
                     lines = [f"{choice.labels[0]}：{choice.column}{choice.answer}"]
-                return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines))
+                return Answer(tuple(replace(option, sentence=line, fact=None) for line in lines), compared=True)
             compared = extreme(question, rows)
             if compared is not None:
                 row, column, value = compared
-                return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),))
+                return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),), compared=True)
             continue
         if wanted == "choice":
             fitting, missing = fitting_rows(question, rows, told)
@@ -278,6 +283,8 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     if season is not None:
         return Answer((season,), used)
     text = cell(question, found[0])
+    if text is None and asked != question:  # whose row it is is known, and all that stands in it is theirs
+        text = row_sentence(next(line for line in rows if read_row(line) == found[0]))
     if text is None:
         return None
     if found[1]:
@@ -318,13 +325,25 @@ def _path(option: Option) -> str:
     return " ".join((passage.title, *passage.headings))
 
 
-def _answer(option: Option, facts: Sequence[Evidence], question: str, wanted: Target) -> Answer:
+def _priced(option: Option, ranked: Sequence[Option]) -> Option | None:
+    """The sentence with the price that a rule only names: "优惠票30元" for "学生买优惠票"."""
+    named = _REDIRECT.search(option.sentence)
+    if named is None or _SUM.search(normalise(option.sentence)):
+        return None
+    name = f"{named['as']}{named['what']}"
+    return next((each for each in ranked if name in each.sentence and _SUM.search(normalise(each.sentence))), None)
+
+
+def _answer(
+    option: Option, facts: Sequence[Evidence], question: str, wanted: Target, *, priced: Option | None = None
+) -> Answer:
     decision = option.decision
     assert decision is not None
     used = tuple(fact for fact in facts if fact.text == decision.fact)
     shown = replace(option, sentence=_quoted(option))
     if wanted in ("price", "choice", "other"):
-        return Answer((shown,), used)
+        beside = priced if wanted == "price" else None
+        return Answer((shown, replace(beside, fact=None)) if beside is not None else (shown,), used)
     return Answer((shown,), used, decision, opening(question, wanted, decision))
 
 

@@ -25,6 +25,7 @@ from dragoman.models.patience import within
 from dragoman.reader.compose import Answer, attribution, compose, is_said
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
+from dragoman.reader.glossed_judge import GlossedJudge
 from dragoman.reader.judge_choice import ChoiceJudge, unsure
 from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, spoken
 from dragoman.reader.prompted import PromptedReader
@@ -63,7 +64,8 @@ class GroundedReader:
     `style` is how a model that writes replies speaks: names such as "short, formal" (`prompts.style`), or a sentence or
     two. Every check on its words holds all the same; composed replies and quotations have no style.
 
-    `joint` names the trained part that judges sentences in English (`trained_judge`); with "" the rules decide alone.
+    `joint` names the trained part that judges sentences in English (`trained_judge`), and Chinese ones by their glosses
+    (`glossed_judge`); with "" the rules decide alone.
 
     A model that fails, whose budget is used up, or that takes longer than `patience` seconds a turn (0: however long)
     ends no turn: what was composed without it is said.
@@ -98,9 +100,10 @@ class GroundedReader:
             encoder=encoder, analyse=analyse, sources=sources, language=language, floor=floor, sure=sure
         )
         self._ranker = JointRanker(encoder=encoder, analyse=analyse)
-        self._trained: TrainedJudge | None = None
-        if joint and language == "en":
-            self._trained = TrainedJudge(joint, Bearing(encoder=encoder, analyse=analyse))
+        self._trained: TrainedJudge | GlossedJudge | None = None
+        if joint and language in ("en", "zh"):
+            bearing = Bearing(encoder=encoder, analyse=analyse)
+            self._trained = TrainedJudge(joint, bearing) if language == "en" else GlossedJudge(joint)
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor
@@ -231,7 +234,7 @@ class GroundedReader:
 
     def _judged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
         """The answer, or what the trained judge says in its place."""
-        if self._trained is None or not options or language != "en":
+        if self._trained is None or not options or language != self._language:
             return answer
         sources = {self._about.get(piece.source) for piece in task.evidence if piece.id in answer.quoted}
         is_of_user = sources == {"user"} or form(task.context.last).about == "user"

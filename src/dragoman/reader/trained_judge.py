@@ -67,10 +67,11 @@ def _verdict(reading: Reading) -> Verdict:
 
 
 class TrainedJudge:
-    """Judges by a trained part of kind `joint`."""
+    """Judges by a trained part of kind `joint`; a best sentence less probable than `silent` is only the closest."""
 
-    def __init__(self, part: str, bearing: Bearing | None = None) -> None:
+    def __init__(self, part: str, bearing: Bearing | None = None, *, silent: float = _SILENT) -> None:
         self._judge = SentenceJudge(part, bearing)
+        self._silent = silent
 
     def judge(
         self,
@@ -111,7 +112,7 @@ class TrainedJudge:
             return self._decided(question, best, verdict, facts)
         is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
         alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
-        return alone or _quoted(context, draft, drafted, best)
+        return alone or _quoted(context, draft, drafted, best, self._silent)
 
     def _speaks_less(self, question: str, one: Reading, best: Reading, facts: Sequence[Evidence]) -> bool:
         """Whether a sentence speaks to the question much less than the best one, and without the facts hardly.
@@ -203,12 +204,12 @@ def _may_ask(option: Option) -> bool:
     return option.decision is None or not option.decision.ask or may_ask(option.decision)
 
 
-def _quoted(context: Context, draft: Draft, drafted: Reading | None, best: Reading) -> Answer | None:
+def _quoted(context: Context, draft: Draft, drafted: Reading | None, best: Reading, silent: float) -> Answer | None:
     """The sentence to quote where no verdict is said; None where the rules' own is as good."""
     answers = best.score.answers
     if draft.method == "said":  # the rules found nothing
         return Answer((with_exception(best.option),)) if answers >= _SPEAKS else None
-    if answers < _SILENT:
+    if answers < silent:
         return Answer(((drafted or best).option,), doubt=True)
     if draft.notes.items() >= NEAREST.items() and answers >= _ANSWERS:
         if drafted is not None and drafted.score.answers >= _ANSWERS:

@@ -18,6 +18,7 @@ from dragoman.core.protocols import Retriever, warm
 from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source, Turn
 from dragoman.decision.categories import categories
+from dragoman.decision.chinese.glossed import glossed
 from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
@@ -145,10 +146,13 @@ class PersonalRetriever:
         return Joint(tuple(facts), tuple(passages), tuple(options), judged)
 
     def _judged(self, context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> Mapping[str, float]:
-        if self._judge is None or language(context.last) == "zh" or form(context.last).act != "question":
+        if self._judge is None or form(context.last).act != "question":
             return {}
-        newest = sorted(facts, key=lambda fact: (-fact.relevance, -fact.passage.position))
-        return self._judge.bearing(context, distinct(options), newest)
+        best, newest = distinct(options), sorted(facts, key=lambda fact: (-fact.relevance, -fact.passage.position))
+        if language(context.last) == "zh":
+            english = glossed(context, newest, best)
+            return self._judge.bearing(english.context, english.options, english.facts)
+        return self._judge.bearing(context, best, newest)
 
     def _facts(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """Rank facts by their effect on the best options; for a question about the user, by similarity."""

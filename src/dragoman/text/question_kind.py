@@ -46,7 +46,7 @@ _POLAR_OF = re.compile(
 )
 """Asks for yes or no with few words: "ebike ok for me?"."""
 _CHOICE = re.compile(_LEAD + r"(?:which|what|where|who|whose)\b|\bwhich\b", re.IGNORECASE)
-_ZH_POLAR = re.compile(r"吗|([\u4e00-\u9fff])不\1|可以不|有没有")
+_ZH_POLAR = re.compile(r"吗|([\u4e00-\u9fff])[不没]\1|可以不|(?:(?<![什怎多那这])么|[不没])[？?]?$")
 _ZH_AMOUNT = re.compile("多少|几")
 _ZH_CHOICE = re.compile(r"哪|什么|谁")
 

@@ -476,6 +476,23 @@ def _ask_weight(ask: str, known: Told) -> str:
     return height.replace("身高", "体重") or ask
 
 
+_MEASURES: tuple[tuple[Literal["age", "weight", "height"], str], ...] = (
+    ("age", "岁|年龄"),
+    ("weight", "体重|公斤"),
+    ("height", r"身高|\d米"),
+)
+
+
+def ask_for_measure(sentence: str, facts: Sequence[str], question: str) -> str:
+    """The question for the age, weight or height by which a rule decides; empty where it names none."""
+    known = told(tuple(facts), question)
+    for name, words in _MEASURES:
+        if re.search(words, normalise(sentence)):
+            ask = compare(Condition(name, ""), Clause("", "permit", language="zh"), known.situation).ask
+            return _in_their_word(_ask_weight(ask, known) if name == "weight" else ask, question)
+    return ""
+
+
 def _of_thing(bound: Condition, things: Sequence[str], known: Told) -> _Truth:
     """A bound on an animal or a thing against what the user told of theirs: "十公斤以上的狗" and "我的金毛三十公斤"."""
     kind = {"weight": "mass", "height": "length", "age": "age", "count": "count"}[bound.attribute]

@@ -76,9 +76,35 @@ def extreme(question: str, rows: Sequence[str]) -> tuple[Row, str, str] | None:
         best = (max if most[0] in _GREATEST else min)(known, key=lambda each: each[0])
         if sum(number == best[0] for number, _, _ in known) == 1:
             return best[1], name, best[2]
-    return None
+    return _of_all_prices(most[0], parsed, columns) if most[0] in _BY_PRICE else None
 
 
+def _of_all_prices(most: str, rows: Sequence[Row], columns: set[str]) -> tuple[Row, str, str] | None:
+    """The row that is the cheapest or dearest by every column of prices: on weekdays and at the weekend."""
+    best: dict[str, Row] = {}
+    for name in sorted(columns):
+        values = [
+            (_amount(value), row)
+            for row in rows
+            for column, value in row.cells
+            if column == name and _MONEY.search(value)
+        ]
+        numbers = [number for number, _ in values if number is not None]
+        if len(numbers) == len(rows):
+            limit = max(numbers) if most in _GREATEST else min(numbers)
+            chosen = [row for number, row in values if number is not None and abs(number - limit) < _SAME]
+            if len(chosen) != 1:
+                return None
+            best[name] = chosen[0]
+    labels = {row.label for row in best.values()}
+    if len(labels) != 1:
+        return None
+    row = next(iter(best.values()))
+    return row, "", "，".join(f"{name}{value}" for name, value in row.cells if name in best)
+
+
+_BY_PRICE = frozenset({"最便宜", "最贵"})
+_SAME = 1e-6
 _GREATEST = frozenset("最高 最多 最大 最长 最久 最贵 最重 最远".split())
 _MOST = re.compile("最[高多大长久贵重远低少小短轻近]|最便宜")
 _SCALES = {"万": 10_000.0, "千": 1000.0, "": 1.0}
