@@ -25,6 +25,15 @@ class Language(StrEnum):
     zh = "zh"
 
 
+# Lines of the template.
+_GREETING = re.compile(r"^greeting = .*$", re.MULTILINE)
+_EXAMPLES = re.compile(r"^examples = \[[^\]]*\]$", re.MULTILINE)
+_PERSONA = re.compile(r'(?<=name = "PERSONA"\n)description = .*$', re.MULTILINE)
+_DOCUMENTS = re.compile(r'(?<=name = "DOCUMENTS"\n)description = .*$', re.MULTILINE)
+_PATH = re.compile(r'^path = "documents" .*$', re.MULTILINE)
+_MUST_NOT = re.compile(r"^must_not = .*\n", re.MULTILINE)
+
+
 class _Phrases(NamedTuple):
     """What an agent without the example says of itself."""
 
@@ -115,20 +124,16 @@ def _with_documents(files: Mapping[Path, str], language: Language, documents: Pa
     described = phrases.documents.format(there.name)
     config, persona, conversations = (files[Path(name)] for name in ("agent.toml", "persona.md", "conversations.toml"))
     for pattern, line in (
-        (r"^greeting = .*$", f"greeting = {_quoted(phrases.greeting)}"),
-        (r"^examples = \[.*?^\]$", "examples = []                        # shown when a conversation begins"),
-        (r'(?<=name = "PERSONA"\n)description = .*$', f"description = {_quoted(phrases.persona)}"),
-        (
-            r'(?<=name = "DOCUMENTS"\n)description = .*$',
-            f"description = {_quoted(described)}",
-        ),
-        (r'^path = "documents" .*$', f"path = {_quoted(Path(path).as_posix())}"),
+        (_GREETING, f"greeting = {_quoted(phrases.greeting)}"),
+        (_EXAMPLES, "examples = []                        # shown when a conversation begins"),
+        (_PERSONA, f"description = {_quoted(phrases.persona)}"),
+        (_DOCUMENTS, f"description = {_quoted(described)}"),
+        (_PATH, f"path = {_quoted(Path(path).as_posix())}"),
     ):
-        dotall = re.DOTALL if "examples" in pattern else re.NOFLAG
-        config = re.sub(pattern, line.replace("\\", r"\\"), config, count=1, flags=re.MULTILINE | dotall)
+        config = pattern.sub(line.replace("\\", r"\\"), config, count=1)
     first = conversations.index("[[conversation]]")
     second = conversations.index("[[conversation]]", first + 1)
-    others = re.sub(r"^must_not = .*\n", "", conversations[second:], flags=re.MULTILINE)
+    others = _MUST_NOT.sub("", conversations[second:])
     return {
         Path("agent.toml"): config,
         Path("persona.md"): f"{persona.splitlines()[0]}\n\n- {phrases.statement}\n",
