@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.bearing import Bearing
 from dragoman.decision.chinese.applies import ask_for_measure
 from dragoman.decision.chinese.glossed import glossed, whole
 from dragoman.decision.joint import Option
@@ -26,8 +27,8 @@ _SILENT = 0.25
 class GlossedJudge:
     """Judges Chinese by a trained part of kind `joint` that reads English."""
 
-    def __init__(self, part: str) -> None:
-        self._judge = TrainedJudge(part, silent=_SILENT)
+    def __init__(self, part: str, bearing: Bearing | None = None) -> None:
+        self._judge = TrainedJudge(part, bearing, silent=_SILENT)
 
     def judge(
         self,

@@ -103,7 +103,7 @@ class GroundedReader:
         self._trained: TrainedJudge | GlossedJudge | None = None
         if joint and language in ("en", "zh"):
             bearing = Bearing(encoder=encoder, analyse=analyse)
-            self._trained = TrainedJudge(joint, bearing) if language == "en" else GlossedJudge(joint)
+            self._trained = TrainedJudge(joint, bearing) if language == "en" else GlossedJudge(joint, bearing)
         self._analyse = analyse
         self._about = {source.name: source.about for source in sources}
         self._floor = floor
