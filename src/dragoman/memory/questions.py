@@ -214,9 +214,9 @@ class _Questions:
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
-        found = facts_asked_for(question, self._known, self._analyse, self._keys_of)
-        if found:
-            return _made("known", found[-_MOST_SHOWN:])
+        rows = facts_asked_for(question, self._known, self._analyse, self._keys_of)
+        if rows:
+            return _made("known", rows[-_MOST_SHOWN:])
         said = self._yes_or_no(question)
         owned = whether_so(question, self._known, self._analyse, self._keys_of) if said is None else None
         return said if owned is None else _made("yes" if owned[0] else "no", owned[1:])
