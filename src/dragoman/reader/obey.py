@@ -37,7 +37,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "none": "我没有记过这样的要求。",
     },
 }
-_REASON = re.compile(r", and you told me that [^.()]{1,200}(?=\.)|；你告诉过我[^。（）]{1,120}(?=。)")
+_REASON = re.compile(r"(?:(?<=[.!?]) |\n)You told me that [^.()]{1,200}\.|；你告诉过我[^。（）]{1,120}(?=。)")
 _SOURCE = re.compile(r" ?[(（](?P<path>[^()（）\n]{1,300} › )(?P<last>[^()（）›\n]{1,120})[)）]")
 _ANY_SOURCE = re.compile(r" ?[(（][^()（）\n]{1,400}[)）]\s*$")
 _VERDICT = re.compile(r"(?:yes|no|可以|不行|不可以|能|不能|要|不用)[.。]", re.IGNORECASE)
