@@ -8,6 +8,7 @@ from dragoman.core.values import Evidence, Passage
 from dragoman.decision.bearing import Bearing, likely, likely_when_read
 from dragoman.decision.joint import Option, PairScore
 from dragoman.models.onnx.encoder import OnnxEncoder
+from dragoman.models.scripted import ScriptedEncoder
 from dragoman.text.analyse import Analyser
 
 pytestmark = pytest.mark.integration
@@ -52,3 +53,8 @@ def test_what_a_fact_changes_in_a_reading_makes_it_likelier(bearing):
 def test_no_facts_and_no_sentences_are_no_error(bearing):
     assert bearing.features("What?", [option("Students pay half.")], []) == [[]]
     assert bearing.features("What?", [], ["I study law."]) == []
+
+
+def test_another_encoder_is_recognised(bearing):
+    assert bearing.is_trained_for()
+    assert not Bearing(encoder=ScriptedEncoder(), analyse=Analyser(language="en")).is_trained_for()

@@ -45,6 +45,15 @@ READ: Mapping[str, float] = {
 """The same, once the judge has read the sentence with the fact alone."""
 
 
+_PROBES: Mapping[tuple[str, str], float] = {
+    ("Dogs are welcome on the terrace.", "I have a labrador."): 0.235,
+    ("Children under six travel free.", "My son is four."): 0.296,
+    ("Dogs are welcome on the terrace.", "Children under six travel free."): 0.074,
+}
+"""How similar some sentences are to the encoder that the weights were fitted on."""
+_SAME = 0.06
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """What is known of a fact and a sentence before they are read together."""
@@ -66,6 +75,16 @@ class Bearing:
     def __init__(self, *, encoder: Encoder, analyse: Analyse) -> None:
         self._encoder = encoder
         self._analyse = analyse
+        self._is_known: bool | None = None
+
+    def is_trained_for(self) -> bool:
+        """Whether the encoder gives the similarities that the weights were fitted on."""
+        if self._is_known is None:
+            vectors = self._encoder.encode([text for pair in _PROBES for text in pair])
+            found = [float(one @ other) for one, other in zip(vectors[::2], vectors[1::2], strict=True)]
+            near = [abs(is_ - wanted) <= _SAME for is_, wanted in zip(found, _PROBES.values(), strict=True)]
+            self._is_known = all(near)
+        return self._is_known
 
     def features(self, question: str, options: Sequence[Option], facts: Sequence[str]) -> list[list[Features]]:
         """For each option, the features of every fact."""

@@ -65,7 +65,7 @@ class SentenceJudge:
         told = [" ".join(fact.text.split()) for fact in facts]
         near = self._near(question, options, told)
         scores = self._scores(question, [(o, [told[i] for i in known]) for o, known in zip(options, near, strict=True)])
-        if not any(near) or (self._bearing is None and len(told) < 2):
+        if not any(near) or (self._chooser() is None and len(told) < 2):
             return _readings(options, scores)
         bare = self._scores(question, [(option, []) for option in options])
         likeliest = sorted(range(len(options)), key=lambda place: -max(scores[place].answers, bare[place].answers))
@@ -105,12 +105,17 @@ class SentenceJudge:
         found = self.bearing_on(question, best.option, facts, verdict)
         return {fact.id: chance for fact, chance, _ in found if chance >= BEARS_FROM}
 
+    def _chooser(self) -> Bearing | None:
+        """What chooses the facts by similarities; None with an encoder that it was not fitted on."""
+        return self._bearing if self._bearing is not None and self._bearing.is_trained_for() else None
+
     def _near(self, question: str, options: Sequence[Option], told: Sequence[str]) -> list[dict[int, Features | None]]:
         """For each sentence the facts that may bear on it, by their place, in the order that they were given."""
-        if self._bearing is None or not told:
+        chooser = self._chooser()
+        if chooser is None or not told:
             return [dict.fromkeys(range(len(told[:MOST_FACTS])))] * len(options)
         found: list[dict[int, Features | None]] = []
-        for known in self._bearing.features(question, options, told):
+        for known in chooser.features(question, options, told):
             likeliest = sorted(range(len(told)), key=lambda i: -likely(known[i]))[:MOST_FACTS]
             found.append({i: known[i] for i in sorted(likeliest) if likely(known[i]) >= _NEARBY})
         return found
