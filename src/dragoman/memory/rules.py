@@ -28,10 +28,10 @@ from dragoman.memory.correction import corrected
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
-from dragoman.memory.history import all_rows, believed
 from dragoman.memory.people import people_in, people_of
-from dragoman.memory.questions import answered
-from dragoman.memory.recollect import Asking, asks_for_history, recollection
+from dragoman.memory.recall.history import all_rows, believed
+from dragoman.memory.recall.questions import answered
+from dragoman.memory.recall.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.reconcile import fact_of, settled
 from dragoman.memory.selection import best_facts
 from dragoman.memory.spoken import PastChats, asks_for_chats

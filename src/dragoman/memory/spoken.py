@@ -13,7 +13,7 @@ from datetime import datetime, tzinfo
 from dragoman.core.clock import stamp
 from dragoman.core.values import Context, Evidence, Passage, Recollection, Speaker
 from dragoman.decision.times import Period, find_periods, without_periods
-from dragoman.memory.history import EVER
+from dragoman.memory.recall.history import EVER
 from dragoman.stores.dialogue_search import DialogueQuery, DialogueSearch
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form

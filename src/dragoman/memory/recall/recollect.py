@@ -12,9 +12,9 @@ from dragoman.core.values import Context, HistoryKind, Passage, Recollection
 from dragoman.decision.times import Period, find_periods
 from dragoman.memory.ages import age_at, birthday_of, is_age, is_birthday
 from dragoman.memory.deletion.forgetting import fitting
-from dragoman.memory.history import EVER, believed, is_current, told, valid
+from dragoman.memory.recall.history import EVER, believed, is_current, told, valid
+from dragoman.memory.recall.topics import Topic, topic_of
 from dragoman.memory.reconcile import fact_of
-from dragoman.memory.topics import Topic, topic_of
 from dragoman.memory.upkeep import PENDING
 from dragoman.text import lazy_re as re
 

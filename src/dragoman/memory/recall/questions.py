@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Fact, HistoryKind, Passage, Recollection
 from dragoman.memory.facts import facts
-from dragoman.memory.matters import facts_asked_for, whether_so
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.people import people_of
+from dragoman.memory.recall.matters import facts_asked_for, whether_so
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.roles import canonical, singular
 from dragoman.memory.subjects import USER
