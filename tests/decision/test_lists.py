@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.decision.tables.lists import pick_points, points
+from dragoman.decision.tables.lists import pick_points, points, with_points
 from dragoman.text.analyse import Analyser
 
 MENU = """Tonight's dishes:
@@ -41,3 +41,14 @@ def test_points_are_compared(question, text, labels):
 @pytest.mark.parametrize("question", ["Where is the lake?", "Which dishes are there?", "Is the trout good?"])
 def test_nothing_is_picked_where_nothing_is_compared(question):
     assert pick_points(question, MENU, ANALYSE) == []
+
+
+def test_a_sentence_that_leads_to_points_is_quoted_with_them():
+    text = "Please bring:\n\n1. your referral\n2. **a towel**\n\nShoes are optional."
+    assert with_points("Please bring:", text) == "Please bring:\n- your referral\n- a towel"
+    assert with_points("Shoes are optional.", text) == "Shoes are optional."
+
+
+def test_all_points_are_meant_where_the_heading_is_asked_for():
+    text = "- Garden room: groups\n- Blue room: single treatments\n- Pool: on Tuesdays"
+    assert len(pick_points("Which rooms are there?", text, ANALYSE, heading="Rooms")) == 3

@@ -9,6 +9,7 @@ from dragoman.core.values import Evidence
 from dragoman.decision.applies import Decision
 from dragoman.decision.joint import Option
 from dragoman.decision.tables.cells import row_sentence
+from dragoman.decision.tables.lists import with_points
 from dragoman.reader.phrases import phrase
 from dragoman.text.second_person import second_person
 
@@ -59,7 +60,7 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
 def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
     """The quoted rules, and the source of the last: one source for several rules of the same place."""
     sources = [attribution(option.evidence, language) for option in options]
-    texts = [row_sentence(option.sentence) for option in options]
+    texts = [with_points(row_sentence(option.sentence), option.evidence.text) for option in options]
     if len(set(sources)) > 1:
         before = [text + source for text, source in zip(texts[:-1], sources[:-1], strict=True)]
         texts = [*before, texts[-1]]

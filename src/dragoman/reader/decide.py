@@ -158,12 +158,17 @@ def _listed(
         return dishes
     best = options[0]
     chosen = (
-        pick_points(standalone(context).text, best.evidence.text, analyse)
+        pick_points(standalone(context).text, best.evidence.text, analyse, heading=_heading(best))
         if best.probability >= floor * _LEAST_OF_LIST
         else []
     )
     picked = tuple(replace(best, sentence=text, fact=None) for text in chosen)
     return Answer(picked, compared=True) if chosen else None
+
+
+def _heading(option: Option) -> str:
+    passage = option.evidence.passage
+    return passage.headings[-1] if passage.headings else passage.title
 
 
 def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:

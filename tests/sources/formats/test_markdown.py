@@ -207,3 +207,13 @@ def test_points_under_a_label_carry_it():
         "- It is closed.",
         "  - always",
     ]
+
+
+def test_labelled_lines_are_points():
+    text = "## Hours\nMonday to Thursday: 8:00 to 19:00\nFriday: 8:00 to 16:00\n\nNote: a single line\nand its end.\n"
+    assert [(kind, said) for _, kind, said in blocks(text)] == [
+        ("line", "- Monday to Thursday: 8:00 to 19:00"),
+        ("line", "- Friday: 8:00 to 16:00"),
+        ("text", "Note: a single line and its end."),
+    ]
+    assert blocks("```\na: 1\nb: 2\n```\n") == [((), "code", "a: 1\nb: 2")]

@@ -24,6 +24,7 @@ _DEMAND = re.compile(
 _FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bno charge\b", re.IGNORECASE)
 _LEAST = 2
 _MOST = 8
+_MOST_BELOW = 15
 
 
 def points(text: str) -> list[str]:
@@ -32,8 +33,11 @@ def points(text: str) -> list[str]:
     return [_MARKS.sub("", match["text"]).strip() for match in found if match]
 
 
-def pick_points(question: str, text: str, analyse: Analyse) -> list[str]:
-    """The points of a list that a question asks for by comparing them; none where it does not, or means all of them."""
+def pick_points(question: str, text: str, analyse: Analyse, *, heading: str = "") -> list[str]:
+    """The points of a list that a question asks for by comparing them; none where it does not, or means all of them.
+
+    All of them are what "Which rooms are there?" asks for where the heading is "Rooms".
+    """
     items = points(text)
     if len(items) < _LEAST or read_row(items[0]) is not None:  # a table is looked up by its columns
         return []
@@ -43,8 +47,27 @@ def pick_points(question: str, text: str, analyse: Analyse) -> list[str]:
         return [items[rows.index(row)] for row in choice.rows]
     if not _WHICH.search(question) and not (_WHAT.search(question) and _DEMAND.search(question)):
         return []
+    asked = roots(analyse(question)) - GENERAL
+    if asked and asked <= roots(analyse(heading)):
+        return items if len(items) <= _MOST else []
     kept = [item for item in items if _fits(question, item, items, analyse)]
     return kept if kept and len(kept) < len(items) and len(kept) <= _MOST else []
+
+
+def with_points(sentence: str, text: str) -> str:
+    """A sentence that ends in a colon with the points that stand below it in its passage; others as they are."""
+    place = text.find(sentence) if sentence.rstrip().endswith((":", "：")) else -1
+    if place < 0:
+        return sentence
+    below: list[str] = []
+    for line in text[place + len(sentence) :].splitlines():
+        if not line.strip():
+            continue
+        point = _POINT.match(line)
+        if point is None:
+            break
+        below.append(f"- {_MARKS.sub('', point['text']).strip()}")
+    return "\n".join([sentence, *below]) if len(below) <= _MOST_BELOW else sentence
 
 
 def _row(item: str) -> str:

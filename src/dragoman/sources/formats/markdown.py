@@ -46,7 +46,7 @@ def read(content: bytes, name: str) -> Document:
     text = decode(content, name)
     front, body = front_matter(text)
     outline = Outline(Allowance(content, name))
-    _MarkdownReader(outline).run(_parser().parse(_with_ends_of_blocks(body)))
+    _MarkdownReader(outline).run(_parser().parse(_with_points(_with_ends_of_blocks(body))))
     return Document(
         title=front.get("title") or outline.title or humanise(name),
         sections=outline.sections(),
@@ -97,6 +97,25 @@ def _with_ends_of_blocks(text: str) -> str:
     return "\n".join(lines)
 
 
+def _with_points(text: str) -> str:
+    """Text whose paragraphs of labelled lines are lists: "Monday: 8:00 to 19:00" above "Friday: 8:00 to 16:00"."""
+    lines, fence = text.split("\n"), ""
+    start = 0
+    for place, line in enumerate([*lines, ""]):
+        mark = _FENCE.match(line)
+        if mark and (not fence or (mark[1].startswith(fence) and not mark[2].strip())):
+            fence = "" if fence else mark[1]
+        if line.strip() and not mark and not fence and not line.startswith("#"):
+            continue
+        labelled = [bool(_LABELLED.match(each)) for each in lines[start:place]]
+        if len(labelled) > 1 and all(labelled):
+            lines[start:place] = [f"- {each}" for each in lines[start:place]]
+        start = place + 1
+    return "\n".join(lines)
+
+
+_LABELLED = re.compile(r"(?![-*+#>|\[]|\d+[.)] )[^\s:|][^:|]{0,40}: \S[^|]{0,100}$")
+"""A short label and what stands behind it, as a line of its own."""
 _BELOW_HEADER = re.compile(r"(?=[ |:]*+-)[ |:-]++")
 """The line between a table's header and its rows."""
 
