@@ -10,10 +10,11 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.choose import Quote, rank
 from dragoman.decision.exceptions import with_exception
 from dragoman.decision.tables.cells import read_row, row_sentence
-from dragoman.decision.tables.lists import with_points
+from dragoman.decision.tables.lists import means_all, with_points
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
 from dragoman.text.form import owned_thing
 from dragoman.text.known import asks_for_everything
+from dragoman.text.query import standalone
 from dragoman.text.spelling import spelt
 
 _SAME_THING = 0.3
@@ -81,7 +82,9 @@ class ExtractiveReader:
                 return self._told(facts[:1], language)
             text = no_answer(task.context.last, language, task.context.control)
             return Draft(text, 1.0 - _best(task.evidence), "said", notes=NO_ANSWER)
-        return self._quoted(quotes[0], _alike(quotes), language, self._beside(quotes, language))
+        headings = quotes[0].evidence.passage.headings
+        is_all = bool(headings) and means_all(standalone(task.context).text, headings[-1], self._analyse)
+        return self._quoted(quotes[0], _alike(quotes, is_all=is_all), language, self._beside(quotes, language))
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
         """Without the evidence that was only asked for because a later source needs it."""
@@ -156,14 +159,17 @@ class ExtractiveReader:
         return Draft(told_back([piece.text for piece in told], language), _best(told), "quoted", ids)
 
 
-def _alike(quotes: Sequence[Quote]) -> str:
-    """The best sentence; where it is a line of a list or table, with the lines that answer as well as it does."""
+def _alike(quotes: Sequence[Quote], *, is_all: bool = False) -> str:
+    """The best sentence; where it is a line of a list or table, with the lines that answer as well as it does.
+
+    With `is_all`, every line of the list does.
+    """
     best = quotes[0]
     lines = [line.removeprefix("- ").strip() for line in best.evidence.text.split("\n") if line.startswith("- ")]
     alike = {
         quote.text
         for quote in quotes
-        if quote.evidence.id == best.evidence.id and quote.text in lines and _ties(quote, best)
+        if quote.evidence.id == best.evidence.id and quote.text in lines and (is_all or _ties(quote, best))
     }
     if best.text not in lines or not 1 < len(alike) <= _MOST_LINES:
         return best.text

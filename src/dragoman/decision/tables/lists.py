@@ -47,11 +47,16 @@ def pick_points(question: str, text: str, analyse: Analyse, *, heading: str = ""
         return [items[rows.index(row)] for row in choice.rows]
     if not _WHICH.search(question) and not (_WHAT.search(question) and _DEMAND.search(question)):
         return []
-    asked = roots(analyse(question)) - GENERAL
-    if asked and asked <= roots(analyse(heading)):
+    if means_all(question, heading, analyse):
         return items if len(items) <= _MOST else []
     kept = [item for item in items if _fits(question, item, items, analyse)]
     return kept if kept and len(kept) < len(items) and len(kept) <= _MOST else []
+
+
+def means_all(question: str, heading: str, analyse: Analyse) -> bool:
+    """Whether a question asks for what a heading names, and for nothing of it in particular: "When are you open?"."""
+    asked = roots(analyse(question)) - GENERAL
+    return bool(asked) and asked <= roots(analyse(heading))
 
 
 def with_points(sentence: str, text: str) -> str:
