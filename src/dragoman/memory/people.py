@@ -72,14 +72,12 @@ def is_same(fact: Fact, old: Fact, people: Mapping[str, str]) -> bool:
 
 def _called(value: str) -> Iterable[tuple[str, str]]:
     """Who "a dog called Rex" or "two cats, Ink and Blot" names."""
-    match = _CALLED.search(value)
-    if match is None:
-        return
-    role = match["role"].lower()
-    role = role if role in words("roles") | words("pets") else singular(role)
-    if role in words("roles") | words("pets"):
-        for name in re.split(r",\s*|(?<!\s)\s++and\s+", match["names"]):
-            yield name, role
+    for match in _CALLED.finditer(value):
+        role = match["role"].lower()
+        role = role if role in words("roles") | words("pets") else singular(role)
+        if role in words("roles") | words("pets"):
+            for name in re.split(r",\s*|(?<!\s)\s++and\s+", match["names"]):
+                yield name, role
 
 
 def _mentioned(text: str, *, unnamed: bool = False) -> Iterable[tuple[str, str]]:

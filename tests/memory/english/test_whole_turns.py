@@ -17,6 +17,8 @@ from dragoman.memory.facts import facts
         ("i am a apprentice", ["I am an apprentice."]),
         ("We still have a dog too", ["We have a dog."]),
         ("I also drive a camper van", ["I drive a camper van."]),
+        ("I have a son who is 7 and a dog called Rex.", ["I have a son and a dog called Rex.", "My son is 7."]),
+        ("I come with my son, who has a scooter and a bike", ["I come with my son.", "My son has a scooter and a bike."]),
         ("I have since two years the asthma", ["I have asthma for two years."]),
         ("I live since 2019 in Bonn", ["I live in Bonn since 2019."]),
         ("I'm a teacher and bring 24 pupils", ["I am a teacher.", "I bring 24 pupils."]),

@@ -120,7 +120,8 @@ def continues(joint: str, tokens: Sequence[str]) -> bool:
     """Whether words are more of the list before: "cheese, peppers and mushroom"; a clause of its own is not."""
     if joint not in _LISTING or len(tokens) > _LONGEST_ITEM:
         return False
-    return not any(VERBS.get(token.lower()) and not token.lower().endswith("ing") for token in tokens[:3])
+    plain = [token.lower() for token in tokens[:3] if token.lower() not in ("called", "named")]  # "a dog called Rex"
+    return not any(VERBS.get(token) and not token.endswith("ing") for token in plain)
 
 
 def verb_of(tokens: Sequence[str], start: int = 0) -> str:

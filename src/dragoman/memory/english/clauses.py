@@ -60,6 +60,10 @@ class SubjectClause:
         return f"{self.subject.phrase} {self.predicate} {self.time}".rstrip()
 
 
+_WITHOUT_OBJECT = frozenset(("be", "live", "work"))
+"""After these another noun belongs to the clause before: "a daughter who lives in Rome and a cat"."""
+
+
 @dataclass(slots=True)
 class _Open:
     """A clause that is being read; `stated` is false where it states nothing, `aside` true of a relative clause."""
@@ -154,7 +158,8 @@ class ClauseReader:
         elif current is not None and current.subject and _completes(current, tokens):
             read.add(current.subject, [be(current.subject), *tokens], stated=current.stated)
         elif current is not None and continues(joint, tokens):
-            listed = read.body if current.aside and is_age(current.tokens[1:]) else current
+            takes_none = verb_of(current.tokens) in _WITHOUT_OBJECT and tokens[0].lower() in ("a", "an")
+            listed = read.body if current.aside and (is_age(current.tokens[1:]) or takes_none) else current
             if listed is not None:
                 listed.tokens += [joint, *tokens]
         else:
