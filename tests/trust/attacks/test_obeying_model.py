@@ -92,6 +92,7 @@ def harbour(request, tmp_path):
 def test_a_tool_and_a_model_that_obeys_it_change_no_memory_no_plan_and_no_other_user(harbour):
     assistant, answers, reader = harbour
     read = obeyed = 0
+    answers.write_text(json.dumps(["A day ticket costs 6 francs."]), encoding="utf-8")
     planned = [assistant.ask(asked, user="ana", dialogue="before").plan.steps for asked in QUESTIONS]
     for number, injection in enumerate(CORPUS):
         # What was said and asked for as the user would: the tool's words, not the user's.
