@@ -12,8 +12,10 @@ from dragoman.decision.conditions import Clause
 from dragoman.decision.facts import Situation
 from dragoman.decision.values import Decision, Verdict
 
+LONGEST_BETWEEN = 100
+"""Characters between two conditions that are alternatives."""
 _ALTERNATIVE = re.compile(
-    r".*?(?:\b(?:and|or)\b|,)[ ,]*(?:and |or |for |also )*(?:(?:all|any|young|older|elderly) )?"
+    r".*?(?:\b(?:and|or)\b|,)[ ,]*+(?:and |or |for |also )*+(?:(?:all|any|young|older|elderly) )?"
     r"(?:(?:people|persons|those|anyone|everyone|visitors|guests|children|adults|kids|teenagers) )?(?:who are |aged )?"
     r"|.*?[和或及、].*"
 )
@@ -109,7 +111,7 @@ def _disjoint(first: Condition, second: Condition) -> bool:
 def _joined(text: str, first: str, second: str) -> bool:
     places = sorted(((text.find(first), len(first)), (text.find(second), len(second))))
     between = text[places[0][0] + places[0][1] : places[1][0]]
-    return _ALTERNATIVE.fullmatch(between) is not None
+    return len(between) <= LONGEST_BETWEEN and _ALTERNATIVE.fullmatch(between) is not None
 
 
 def _any(group: Sequence[Outcome]) -> tuple[bool | None, Outcome]:

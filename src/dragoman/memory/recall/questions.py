@@ -24,7 +24,7 @@ from dragoman.text.known import asks_for_everything
 from dragoman.text.language import language
 from dragoman.text.spelling import spelt
 
-_LONGEST = 120
+LONGEST_QUESTION = 120
 _MOST_SHOWN = 3
 _OPENING = re.compile(
     r"(?:(?:so|and|hey|hi|hello|ok|okay|well|please|but|now|wait|um|er|btw|by the way)\b[,.!]? ?)+", re.I
@@ -158,7 +158,7 @@ def answered(
 
 def _plain(text: str) -> str | None:
     """A short English question without greeting, wrapping and question mark."""
-    if len(text) > _LONGEST or language(text) != "en" or asks_for_everything(text):
+    if len(text) > LONGEST_QUESTION or language(text) != "en" or asks_for_everything(text):
         return None
     said = spelt(text).strip()
     opening = _OPENING.match(said)
