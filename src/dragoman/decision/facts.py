@@ -63,6 +63,8 @@ _BARE_AGE = re.compile(
 )
 _HAS_YEARS = re.compile(r"(?:\b(?:my [a-z ]{2,30}|he|she|[a-z]+) has|\bi have)(?: only| now)? $")
 """As learners say an age: "my son has 11 years"."""
+_SAID_OF_AGE = re.compile(r" ?(?:$|[.,;!?]|(?:and|but|now|today|already)\b)")
+"""What follows an age in weeks or months: "is nine weeks", but not "am five months pregnant"."""
 _NO_AGE = re.compile(
     r"^(?:'?s)?(?: and \d+)?(?: years?(?: old)?| yrs)?(?=$|[ .,;!?])(?! (?:of|minutes|hours|days|weeks|per|%|times|away))"
 )
@@ -231,6 +233,7 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
         quantity.kind == "duration"
         and _BARE_AGE.search(before)
         and re.match(r"\d+ ?(?:weeks?|months?)$", quantity.shown)
+        and _SAID_OF_AGE.match(after)
     ):
         months = quantity.value / _SECONDS_OF_MONTH
         add("age", low=months, high=months, unit="month", shown=quantity.shown)  # "my puppy is nine weeks"

@@ -44,6 +44,8 @@ _TIME = re.compile(
     r"(?P<noon>\bnoon\b|\bmidday\b|正午)|(?P<midnight>\bmidnight\b|午夜)"
     r"|(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?(?P<zh>\d{1,2})[点时](?!间|候|段)(?:(?P<zm>\d{1,2})分?|(?P<half>半))?"
     r"|(?<![\d.:€£$])\b(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d))? ?(?P<ap>[ap])\.?m\b\.?"
+    r"|(?<![\d.:€£$])\b(?P<h3>\d{1,2})(?::(?P<m3>[0-5]\d))?(?: o'?clock)?"
+    r" (?:in the |at )(?P<of>morning|afternoon|evening|night)\b"
     r"|(?<![\d.:€£$])\b(?P<h2>[0-2]?\d):(?P<m2>[0-5]\d)\b(?: ?(?:h|hrs|uhr)\b)?"
     r"|(?:\bat |\baround |\babout )(?P<bare>\d{1,2})(?: o'?clock)?\b(?! ?(?:[a-z€£$%-]|:\d|\.\d))"
     r"|\b(?P<clock>\d{1,2}) o'?clock\b"
@@ -154,7 +156,7 @@ def clocks(text: str) -> list[tuple[Clock, Span]]:
     return found
 
 
-def _clock(match: re.Match[str]) -> Clock | None:
+def _clock(match: re.Match[str]) -> Clock | None:  # noqa: PLR0911  # one return a way of writing
     if match["noon"]:
         return Clock(720)
     if match["midnight"]:
@@ -164,6 +166,10 @@ def _clock(match: re.Match[str]) -> Clock | None:
         return Clock((hour % 12 + 12 * (match["ap"] == "p")) * 60 + int(match["m"] or 0)) if 1 <= hour <= 12 else None
     if match["zh"]:
         return _chinese_clock(match)
+    if match["h3"]:
+        hour, part = int(match["h3"]), match["of"]
+        late = part in ("afternoon", "evening") or (part == "night" and 6 <= hour < 12)
+        return Clock((hour % 12 + 12 * late) * 60 + int(match["m3"] or 0)) if 1 <= hour <= 12 else None
     hour = int(match["h2"] or match["bare"] or match["clock"])
     minutes = hour * 60 + int(match["m2"] or 0)
     if hour > 24:

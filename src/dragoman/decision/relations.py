@@ -30,6 +30,7 @@ _OF_THINGS: frozenset[Scale] = frozenset({"length", "mass", "volume"})
 _LISTED = re.compile(r" ?(?:,|,? and|,? or|&|/) ?(?:on )?")
 """Between two weekdays of one list."""
 _DAY_SECONDS = 86400.0
+_DAYS_OF_YEAR = 12 * 30.44
 _MONTH_SECONDS = 30.44 * _DAY_SECONDS
 _OLDEST = 120
 _AMBIGUOUS_HALF = 720
@@ -77,6 +78,15 @@ _TURNED = {"under": "least", "over": "most", "least": "under", "most": "over"}
 _BACK = 30
 """Characters before a number that are looked at."""
 _AGED = re.compile(r"(?:\b(?:am|is|are|turned|aged|now|just)|'m|'s|'re) (?:only |now |just |already )?$")
+_YEARS_OR_MONTHS = re.compile(r"\b(?:years?|yrs?|months?)\b|[年月]")
+_LASTS = re.compile(
+    r"\b(?:member(?:ship)?|notice|valid|contract|warranty|guarantee|experience|resident|employed|within|every|for)\b"
+)
+"""Words of a sentence whose years and months are a length of time, not an age."""
+_MOST_YEARS_IN_MONTHS = 4
+"""Up to which age a limit in months is compared with it."""
+_EARLIEST_MORNING = 7 * 60
+"""Before which a time without its half of the day, said of oneself, is one of the afternoon: "we come at three"."""
 _WORDS: dict[Scale, tuple[str, str]] = {"date": ("before", "after"), "time": ("earlier than", "later than")}
 
 
@@ -203,6 +213,8 @@ def _exact(segment: str) -> list[Value]:
         before = segment[: segment.find(value.shown)]
         if value.scale == "number" and value.low <= _OLDEST and _AGED.search(before):
             exact.append(replace(value, scale="age"))
+        elif value.scale == "time" and value.high - value.low == _AMBIGUOUS_HALF and value.low < _EARLIEST_MORNING:
+            exact.append(replace(value, low=value.high))
         elif not _INEXACT.search(before):
             exact.append(value)
     return exact
@@ -259,7 +271,19 @@ def _relation(mine: Value, limit: Value, sentence: str) -> str:
         inside = mine.low >= limit.low - _SAME or mine.high <= limit.high + _SAME
         return f"is {'' if inside else 'not '}in {limit.shown}"
     limit_shown = limit.shown if mine.scale == limit.scale else plain(limit.low)  # "60 always" is a number
+    if (mine.scale, limit.scale) == ("age", "duration"):
+        years = limit.low / _DAYS_OF_YEAR
+        limit, limit_shown = replace(limit, scale="age", low=years, high=years), limit.shown
     return _against_side(mine, limit, limit_shown) if limit.side else _against(mine, limit, limit_shown)
+
+
+def _is_limit_of_age(mine: Value, limit: Value, sentence: str) -> bool:
+    """Whether a limit in years or months may be one of age: "from 12 years", but not "for at least 2 years"."""
+    if mine.scale != "age" or not limit.side or not _YEARS_OR_MONTHS.search(limit.shown):
+        return False
+    if "month" in limit.shown and mine.low > _MOST_YEARS_IN_MONTHS:
+        return False
+    return not _LASTS.search(sentence.lower())
 
 
 def _against(mine: Value, limit: Value, limit_shown: str) -> str:
@@ -297,6 +321,8 @@ def _comparable(mine: Value, limit: Value, sentence: str) -> bool:
         if scale == "count":
             return mine.unit == limit.unit
         return scale not in ("money", "date") or not (mine.unit and limit.unit) or mine.unit == limit.unit
+    if scales == {"age", "duration"}:
+        return _is_limit_of_age(mine, limit, sentence)
     if mine.scale == "count" and limit.scale == "number":  # "14 dives" and "Dives: 20"
         return any(word in sentence.lower() for word in mine.shown.split()[1:])
     ages = max(mine.low, limit.low) <= _OLDEST

@@ -57,6 +57,9 @@ _NAMED = re.compile(
     rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+),? (?:called |named )?"
     rf"|(?:[Aa]n?|[Tt]he|[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<thing>[a-z]+),? (?:called|named) )(?P<name>[A-Z][a-zé]+)\b"
 )
+_NAMES_BESIDE = re.compile(r"(?:, [A-Z][a-zé]+\b(?! (?:is|has|lives)\b))*,? and [A-Z][a-zé]+\b")
+_NAME = re.compile("[A-Z][a-zé]+")
+"""Further names of several people: "my twins Lea and Ben"."""
 _ZH_OWN = re.compile(
     rf"我(?:们)?(?:的|家的?)?[大小二]?(?P<relation>{_ZH})(?:叫)?(?P<name>(?!今年|其实|才|刚|腿|身体|膝盖|血压|心脏|眼睛|耳朵|喜欢|怀孕|戴|特别|去年|前年|明年|也|都|都是|得了|患|行动|视力|听力|吃|喝|住|来|去|上|读|学|用|推|拄|身高|体重|现在|已经|可以|能|要|需要|对|是|有|不)[\u4e00-\u9fff]{{2,3}}?)?(?=今年|其实|才|刚|戴|会|[\d，。]|身高|体重|是|有|对|坐|现在|已经|可以|能|要|需|不|$)"
 )
@@ -104,7 +107,9 @@ def people(texts: Iterable[str], question: str = "") -> People:
     for text in (*texts, *([question] if question.isascii() else [])):
         for match in _NAMED.finditer(text):
             what = match["what"] or match["thing"]
-            names[match["name"].lower()] = RELATION.get(what, what)
+            beside = _NAMES_BESIDE.match(text, match.end())
+            for name in (match["name"], *(_NAME.findall(beside[0]) if beside else ())):
+                names[name.lower()] = RELATION.get(what, what)
         for match in _ZH_OWN.finditer(normalise(text)):
             if match["name"]:
                 names[match["name"]] = RELATION[match["relation"]]
