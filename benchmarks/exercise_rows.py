@@ -6,7 +6,8 @@ A row is a question, facts about a user, a sentence under its headings with the 
 the sentence says to the question: yes, no, unknown (a fact is missing), value or none. `train.jsonl` and `dev.jsonl`
 have the deciding sentence of every exercise and its hardest neighbours. `variants.jsonl` has rows of `train` without a
 label: with other people's facts in place of the user's or beside them, with other numbers in facts, question or
-sentence, or without the fact that decides.
+sentence, or without the fact that decides. Chinese exercises (`train-zh.jsonl.gz`, `dev-zh.jsonl.gz`) become rows of
+glosses, as the judge reads them, each with its `original` for a larger judge that reads Chinese.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.values import Context, Evidence, Passage
+from dragoman.decision.chinese.gloss import gloss, gloss_lines
+from dragoman.decision.chinese.glossed import whole
 from dragoman.decision.joint import JointRanker, Option, distinct, placed
 from dragoman.decision.relations import user_values, with_relations
 from dragoman.models.onnx.encoder import OnnxEncoder
 from dragoman.sources.files import parse
 from dragoman.sources.passages import cut
 from dragoman.text.analyse import Analyser
+from dragoman.text.language import language
 
 FOLDER = Path(__file__).with_name("exercises")
 LABELS = {"yes": "yes", "no": "no", "ask": "unknown", "value": "value", "none": "none"}
@@ -60,12 +64,21 @@ def plain(text: str) -> str:
 
 def row(question: str, facts: Sequence[str], sentence: Sentence, **labels: Any) -> dict[str, Any]:
     """A row as the judge reads it, with what code compares."""
+    if language(sentence.text) == "zh":
+        labels["original"] = {"question": question, "facts": list(facts), "text": sentence.path + sentence.text}
+        path = " > ".join(gloss(part) for part in sentence.path.removesuffix(": ").split(" > ") if part)
+        question, facts = gloss(question), [gloss(fact) for fact in facts]
+        sentence = Sentence(f"{path}: " if path else "", gloss_lines(sentence.text))
     text = sentence.path + with_relations(sentence.text, user_values(facts, question))
     return {"question": question, "facts": list(facts), "text": text, **labels}
 
 
 def as_sentence(option: Option) -> Sentence:
     """The sentence of an option with the exception that follows it, apart from its headings."""
+    if language(option.sentence) == "zh":
+        passage = option.evidence.passage
+        path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
+        return Sentence(f"{path}: " if path else "", whole(option))
     whole = placed(option)
     start = whole.rindex(option.sentence)
     return Sentence(whole[:start], whole[start:])
@@ -168,15 +181,17 @@ class Place:
             yield row(new_question, new_facts, new_text, group=group, kind=f"changed {what}")
 
 
-_ranker: list[JointRanker] = []
+_rankers: dict[str, JointRanker] = {}
 
 
 def _rows_of(task: tuple[int, str, bool]) -> list[dict[str, Any]]:
     """All rows of one line of a file of exercises."""
     number, line, variants = task
-    if not _ranker:
-        _ranker.append(JointRanker(encoder=OnnxEncoder(), analyse=Analyser(language="en")))
-    return list(Place(json.loads(line), _ranker[0]).rows(random.Random(number), variants=variants))
+    place = json.loads(line)
+    tongue = language(place["document"])
+    if tongue not in _rankers:
+        _rankers[tongue] = JointRanker(encoder=OnnxEncoder(), analyse=Analyser(language=tongue))
+    return list(Place(place, _rankers[tongue]).rows(random.Random(number), variants=variants))
 
 
 def main() -> None:

@@ -327,7 +327,7 @@ def save(net: Student, out: Path) -> None:
         if not name.endswith(("position_ids", "token_type_ids"))
     }
     words = "encoder.embeddings.word_embeddings.weight"
-    halves = state.pop(words).chunk(2)
+    halves = state.pop(words).chunk(2) if net.encoder.embeddings.word_embeddings.weight.requires_grad else ()
     pieces: list[dict[str, Tensor]] = [{f"{words}.{number}": half.contiguous()} for number, half in enumerate(halves)]
     piece: dict[str, Tensor] = {}
     for name in sorted(state):
@@ -344,16 +344,19 @@ class Measure:
 
     def __init__(self, given: argparse.Namespace, tokenizer: Any, device: str) -> None:
         self._device = device
-        self._dev = read(given.rows / "dev.jsonl", given.limit)
-        pairs = [exercise(row, np.zeros(5, np.float32)) for row in self._dev]
-        self._texts = Texts(tokenizer, [(each.first, each.second) for each in pairs], device)
+        self._own = []
+        for name in ("dev", "dev-zh"):
+            rows = read(given.rows / f"{name}.jsonl", given.limit)
+            pairs = [exercise(row, np.zeros(5, np.float32)) for row in rows]
+            if rows:
+                self._own.append((rows, Texts(tokenizer, [(each.first, each.second) for each in pairs], device)))
         self._others = read(given.other_dev, given.limit) if given.other_dev else []
         pairs = [other(row) for row in self._others]
         self._other_texts = Texts(tokenizer, [(each.first, each.second) for each in pairs], device) if pairs else None
 
     def line(self, net: Student) -> str:
         """All figures in one line."""
-        own = report(self._dev, scores(net, self._texts, self._device))
+        own = " | ".join(report(rows, scores(net, texts, self._device)) for rows, texts in self._own)
         if self._other_texts is None:
             return own
         return f"{own} | {report_others(self._others, scores(net, self._other_texts, self._device))}"
@@ -405,6 +408,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=400.0)
     parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--freeze-words", action="store_true", help="keep the vectors of the words as they are")
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--batch", type=int, default=256)
@@ -416,6 +420,8 @@ def main() -> None:
     torch.manual_seed(given.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     net = Student(given.base, given.layers, given.dropout).to(device)
+    if given.freeze_words:
+        net.encoder.embeddings.word_embeddings.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(given.base / "tokenizer.json"))
     tokenizer.enable_truncation(_TOKENS)
     tokenizer.no_padding()

@@ -35,6 +35,8 @@ _LONGEST = 240
 
 
 def prompt(row: dict[str, Any]) -> str:
+    """What the model reads of a row; of a row of glosses the original."""
+    row = row.get("original", row)
     known = " ".join(row["facts"]) or "nothing"
     return f"Known about the user: {known}\nDocument: {row['text']}\nUser: {row['question']}\nAnswer:"
 
@@ -147,8 +149,10 @@ def fit(
                 optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             step += 1
-        chances = labelled(model, ids["dev"], device)
-        print(f"epoch {epoch + 1}: {report(rows['dev'], chances)}, {perf_counter() - began:.0f} s", flush=True)
+        for name in ("dev", "dev-zh"):
+            if rows[name]:
+                found = report(rows[name], labelled(model, ids[name], device))
+                print(f"epoch {epoch + 1}, {name}: {found}, {perf_counter() - began:.0f} s", flush=True)
 
 
 def hardest(rows: Sequence[dict[str, Any]], most: int = 3) -> list[int]:
@@ -185,12 +189,13 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
 
     def read(name: str) -> tuple[list[dict[str, Any]], list[list[int]]]:
-        lines = (given.rows / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        file = given.rows / f"{name}.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         rows = [json.loads(line) for line in lines[: given.limit]]
         return rows, [each.ids[-_LONGEST:] for each in tokenizer.encode_batch([prompt(row) for row in rows])]
 
     rows, ids = {}, {}
-    for name in ("train", "dev"):
+    for name in ("train", "dev", "dev-zh"):
         rows[name], ids[name] = read(name)
     model = Teacher(given.model, given.layers).to(device)
     print(f"{ {name: len(each) for name, each in rows.items()} } rows, {perf_counter() - began:.0f} s", flush=True)

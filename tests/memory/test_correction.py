@@ -25,3 +25,19 @@ def test_a_new_value_alone_changes_the_latest_fact_of_its_kind(text, changed):
 @pytest.mark.parametrize("text", ["Thursday", "No, thanks.", "I mean the blue one", "sorry, Thursday?", "no"])
 def test_other_turns_correct_nothing(text):
     assert corrected(text, KNOWN) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "correction", "now"),
+    [
+        ("My twins Lea and Ben are six.", "No, the twins are seven.", "My twins Lea and Ben are seven."),
+        ("My twins are six.", "No, they are thirteen.", "My twins are thirteen."),
+        ("My nephew Ole is 12.", "Sorry, Ole is 13.", "My nephew Ole is 13."),
+    ],
+)
+def test_a_correction_names_whose_value_it_is(told: str, correction: str, now: str) -> None:
+    assert [fact.text for fact in corrected(correction, facts(told))] == [now]
+
+
+def test_a_correction_that_fits_two_values_changes_neither() -> None:
+    assert corrected("No, they are thirteen.", facts("Our kids are 4 and 7.")) == ()

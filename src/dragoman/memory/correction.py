@@ -21,7 +21,12 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _CHINESE_LEAD = re.compile(r"(?:(?:不对|不是|不|抱歉|对不起|更正|说错了|我是说|我说的是|应该是|是)[\s，,：:]*)+")
-_WHO = re.compile(r"(?P<who>he|she|they|it|we|i)(?: is| are| am|'s|'re|'m) (?=\d|[a-z]+[,.]? not\b)", re.IGNORECASE)
+_WHO = re.compile(
+    rf"(?:(?P<who>he|she|they|it|we|i)|(?:the|my|our) (?P<noun>[a-z]{{2,20}})|(?P<name>[A-Z][\w'-]{{1,20}}))"
+    rf"(?: is| are| am|'s|'re|'m) (?=\d|(?:{fragment('number')})\b|[a-z]+[,.]? not\b)",
+    re.IGNORECASE,
+)
+"""Whose value is corrected: "they are", "the twins are", "Lea is"."""
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _KINDS = Lazy(
     {
@@ -60,7 +65,7 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     if len(rest.split()) > _MOST_WORDS or not rest or rest.endswith(("?", "？")):
         return ()
     who = _WHO.match(rest)
-    candidates = [fact for fact in known if who is None or _is_meant(who["who"].lower(), fact)]
+    candidates = [fact for fact in known if who is None or _is_meant(who, fact)]
     if who is not None:
         rest = rest[who.end() :]
     instead = _INSTEAD.match(rest)
@@ -89,8 +94,12 @@ def _bare(value: str) -> str:
     return _AROUND.sub("", value.strip()).strip()
 
 
-def _is_meant(pronoun: str, fact: Fact) -> bool:
-    """Whether a pronoun can mean the one whom a fact is about."""
+def _is_meant(who: re.Match[str], fact: Fact) -> bool:
+    """Whether a pronoun, a noun or a name can mean the one whom a fact is about."""
+    word = who["noun"] or who["name"]
+    if word:
+        return re.search(rf"\b{re.escape(word)}\b", f"{fact.subject} {fact.role}", re.IGNORECASE) is not None
+    pronoun = who["who"].lower()
     if pronoun in ("i", "we"):
         return fact.subject == USER
     if fact.subject == USER:
@@ -128,6 +137,8 @@ def _replaced(known: Sequence[Fact], pattern: re.Pattern[str], new: str, said: s
         old = pattern.search(fact.value)
         if old is None or fact.slot.endswith("!") or old[0].casefold() == new.casefold():
             continue
+        if " and " in fact.value and pattern.search(fact.value, old.end()):
+            continue  # "4 and 7": which of them is meant is not said
         value = fact.value[: old.start()] + new + fact.value[old.end() :]
         text = fact.text.replace(fact.value, value, 1) if fact.value in fact.text else pattern.sub(new, fact.text, 1)
         return (replace(fact, text=text, value=value, said=said),)
