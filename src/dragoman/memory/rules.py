@@ -32,6 +32,7 @@ from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recall.history import all_rows, believed
 from dragoman.memory.recall.questions import answered
 from dragoman.memory.recall.recollect import Asking, asks_for_history, recollection
+from dragoman.memory.recall.whom import with_names
 from dragoman.memory.reconcile import fact_of, settled
 from dragoman.memory.selection import best_facts
 from dragoman.memory.spoken import PastChats, asks_for_chats
@@ -137,6 +138,9 @@ class RuleMemory(ForgettingMemory):
         at = moment_of(context.said_at) or now()
         since, until = context.control.since, context.control.until
         live = [row for row in self._known(context.scope) if row.is_within(since, until)]
+        meant = with_names(context.last, context.history, map(fact_of, live))
+        if meant != context.last:
+            context = replace(context, turns=(*context.history, replace(context.turns[-1], text=meant)))
         if asks_for_history(context.last) and not asks_for_chats(context.last):
             rows = all_rows(self._store, context.scope, self._source.name)
             zone = self._zones.of(context.scope)

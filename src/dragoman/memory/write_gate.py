@@ -136,7 +136,7 @@ _REPORTED = re.compile(
 _EMPTY = frozenset(
     "i im i'm ive my me mine we our us is are am was were be been a an the and or to of in on at for with it it's its "
     "that this he she they them him her his their has have had do does did not no just so very really here there will "
-    "would can".split()
+    "would can only also too even still now then again just though".split()
 )
 
 
@@ -246,7 +246,8 @@ class WriteGate:
                 )
                 continue
             if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1], sure=chance >= KEEP_NOBODYS):
-                found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone, chance)]
+                near = _nearest_last(everyone, told[: group[0].start])
+                found += [replace(fact, chance=chance) for fact in _stated(part, near, chance)]
         said = {fact.text for fact in placed}
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 
@@ -393,15 +394,29 @@ def _joined(text: str, piece: Piece) -> str:
     return ", " if text[: piece.start].rstrip().endswith(",") or not _JOINT.match(piece.text) else " "
 
 
-def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -> Sequence[Fact]:
+def _nearest_last(people: Mapping[str, str], before: str) -> Mapping[str, str]:
+    """People in the order in which the words before a statement name them; who is not named there comes first."""
+    said = before.casefold()
+    where = {
+        name: max(said.rfind(name.casefold()), said.rfind(f"my {role}") if role else -1)
+        for name, role in people.items()
+    }
+    return dict(sorted(people.items(), key=lambda one: where[one[0]]))
+
+
+def _stated(text: str, everyone: Mapping[str, str], chance: float) -> Sequence[Fact]:
     """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
     plain = without_lead(without_asides(spelt(said)))
     plain = without_contrast(_JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—"))
     is_own = not (is_supposed(plain) or is_instruction(plain) or _REPORTED.match(plain))
-    whole = _resolved(plain, people) if is_own else None
+    whole = _resolved(plain, everyone) if is_own else None
     if whole is None:
         return ()
+
+    def people() -> Mapping[str, str]:
+        return everyone
+
     placed = facts(whole, people=people)
     sentence = with_articles(written_out(whole).strip(" .,!?"))
     told, read = _content(sentence), set().union(*(_content(fact.text) for fact in placed))
@@ -427,13 +442,13 @@ def _mentioned(placed: Sequence[Fact]) -> dict[str, str]:
     return {one.key: one.role for one in told if one is not None and not one.plural}
 
 
-def _resolved(text: str, people: Callable[[], Mapping[str, str]]) -> str | None:
+def _resolved(text: str, people: Mapping[str, str]) -> str | None:
     """A statement that begins with "he" or "she", with whom it speaks of; None where nobody knows."""
     match = _PRONOUN.match(text)
     if match is None:
         return None if _UNCLEAR.match(text) else text
     pronoun = {"his": "he", "her": "she"}.get(match["who"].lower(), match["who"].lower())
-    known = people().items()
+    known = people.items()
     meant = [(name, role) for name, role in known if role and role not in words("plural_roles") and fits(role, pronoun)]
     if not meant:
         return None

@@ -120,6 +120,10 @@ _SLIPS = tuple(
         (r"\b(?:my|our) little ones\b", "my children"),
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
+        (
+            r"\b(I|we) (?:have )?(?:just )?moved(?: house| home| flat| away| out)?\s?[:;,–-]\s?(?:and )?(?:so )?(?:I am|we are) (?:now )?in (?=(?-i:[A-Z]))",
+            r"\1 have moved to ",
+        ),
         (r"\b(live|lives|living|work|works) (?:right |just |over )?here (?=(?:in|near|at)\b)", r"\1 "),
         (r"^me: ", "I am "),
         (r"^i (?:must|have to|want to|should) (?:say|tell)(?: to)?(?: you)?(?: that)? (?=(?:i|my|we)\b)", ""),

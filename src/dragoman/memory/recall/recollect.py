@@ -15,6 +15,7 @@ from dragoman.memory.deletion.forgetting import fitting
 from dragoman.memory.recall.history import EVER, believed, is_current, told, valid
 from dragoman.memory.recall.topics import Topic, topic_of
 from dragoman.memory.reconcile import fact_of
+from dragoman.memory.subjects import USER
 from dragoman.memory.upkeep import PENDING
 from dragoman.text import lazy_re as re
 
@@ -59,6 +60,7 @@ _BEFORE = re.compile(
     r"\b(?:before|previously|formerly|earlier|used? to)\b|\bmy (?:previous|former|old|last)\b|以前|之前|原来|从前|曾经",
     re.IGNORECASE,
 )
+_WAS = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _PERSONAL_PAST = re.compile(
     r"\b(?:did|was|were) (?:i|my|we)\b|\bmy (?:previous|former|old)\b|\bwas the name of my\b|我", re.IGNORECASE
 )
@@ -124,7 +126,8 @@ def recollection(asking: Asking) -> Recollection | None:
     ):
         if pattern.search(text):
             return answer(asking)
-    if not _PERSONAL_PAST.search(text):
+    topic = None if _PERSONAL_PAST.search(text) or not _WAS.search(text) else _topic(asking)
+    if not _PERSONAL_PAST.search(text) and (topic is None or topic.subject == USER):
         return None
     period = asking.period()
     if _BEFORE.search(text) and (period is None or period.start is None):

@@ -21,6 +21,7 @@ _SLOTS = Lazy(
         "allergy": r"\ballerg(?:y|ic|ies)\b|过敏",
         "hobby": r"\bhobb(?:y|ies)\b|爱好",
         "pet": r"\bpets?\b|宠物",
+        "age": r"\bhow old\b|\bage\b|几岁|多大",
         "budget": r"\bbudget\b|预算",
         "lodging": r"\b(?:hotel|stay(?:ed|ing)?|lodging)\b|酒店",
         "studies": r"\bstud(?:y|ied|ying)\b|学习|专业",
