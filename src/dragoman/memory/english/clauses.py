@@ -324,6 +324,8 @@ class ClauseReader:
         subject, end = noun_phrase(rest, 1)
         if subject is None or subject.key != subject.role or end != len(rest) or name.lower() in words("not_names"):
             return None
+        if subject.kind == "matter" and subject.key.startswith("favo"):  # "Chess is my favourite"
+            return None
         self._meet(Subject(name, f"{subject.phrase} {name}", subject.role))
         return subject, ["is", "called", name]
 
