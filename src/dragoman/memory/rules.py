@@ -24,7 +24,7 @@ from dragoman.core.values import (
     Scope,
     Source,
 )
-from dragoman.memory.correction import corrected
+from dragoman.memory.correction import corrected, may_correct
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
@@ -40,7 +40,7 @@ from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
-from dragoman.text.form import form
+from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
@@ -201,7 +201,7 @@ class RuleMemory(ForgettingMemory):
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
-        if self._gate is not None and len(new) < MOST_FACTS:
+        if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [
                 fact
@@ -214,7 +214,8 @@ class RuleMemory(ForgettingMemory):
                 replace(fact, valid_until=ends) if fact.slot == "about" and not is_lasting(fact.text) else fact
                 for fact in verbatim
             )
-        if not new and shape.act != "question" and len(context.last) <= _SHORT:
+        is_short = shape.act != "question" and len(context.last) <= _SHORT
+        if not new and is_short and may_correct(context.last):
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)

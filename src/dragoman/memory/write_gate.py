@@ -140,6 +140,15 @@ _EMPTY = frozenset(
 )
 
 
+_SPAN_ALONE = re.compile(
+    r"(?:(?:it|that) (?:is|was) )?(?:(?:just|only|about|around|almost|over|under|maybe|roughly|nearly|for|in) )*(?:\d+|an?|one|two|three|four|five"
+    r"|six|seven|eight|nine|ten|a few|a couple of|several|some) (?:\w+ )?(?:minutes?|hours?|days?|nights?|weeks?|months?|years?|times|metres?|miles?|kilometres?|km)",
+    re.IGNORECASE,
+)
+"""How long or how far, without a word about what: "just about 2 months"."""
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a turn, from `start` to `end`, and how probably it tells something to keep."""
@@ -227,7 +236,10 @@ class WriteGate:
         known = {
             word for fact in placed for word in _content(f"{fact.text} {fact.said if fact.value == fact.said else ''}")
         }
-        scored = self._scored(told, [piece for piece in pieces(told) if _may_tell(told, piece, known)])
+        telling = [piece for piece in pieces(told) if _may_tell(told, piece, known)]
+        if all(_LETTERS.search(piece.text) is None for piece in telling):  # "When does it leave? 12"
+            return ()
+        scored = self._scored(told, telling)
         groups, alone = self._groups(told, scored)
         found = [
             replace(fact, chance=piece.chance)
@@ -425,6 +437,7 @@ def _stated(text: str, everyone: Mapping[str, str], chance: float) -> Sequence[F
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
     is_cut = re.search(r"[a-z]{2}", sentence, re.IGNORECASE) is None or (")" in sentence and "(" not in sentence)
     is_noun = re.fullmatch(r"(?:my|our) [\w-]+(?: [\w-]+)?", sentence, re.IGNORECASE) is not None
+    is_cut = is_cut or _SPAN_ALONE.fullmatch(sentence) is not None
     if len(sentence.split()) < shortest or not told or is_noun or is_cut or _ELLIPTIC.search(sentence):
         return placed
     full = as_sentence(sentence)
