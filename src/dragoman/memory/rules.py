@@ -138,6 +138,7 @@ class RuleMemory(ForgettingMemory):
         at = moment_of(context.said_at) or now()
         since, until = context.control.since, context.control.until
         live = [row for row in self._known(context.scope) if row.is_within(since, until)]
+        live += self._told_here(context)
         meant = with_names(context.last, context.history, map(fact_of, live))
         if meant != context.last:
             context = replace(context, turns=(*context.history, replace(context.turns[-1], text=meant)))
@@ -156,6 +157,14 @@ class RuleMemory(ForgettingMemory):
         if found is not None and found.kind != "untold":
             return found
         return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope)) or found
+
+    def _told_here(self, context: Context) -> list[Passage]:
+        """What the user said earlier in a dialogue of which nothing is remembered: it holds as long as the dialogue."""
+        if context.control.writes_memory:
+            return []
+        said = [turn for turn in context.history if turn.speaker == "user"]
+        told = [fact for turn in said for fact in facts(turn.text, people=lambda: people_in(context.history))]
+        return [self._passage(context.scope, fact, nth) for nth, fact in enumerate(told)]
 
     def _past(self, scope: Scope) -> Sequence[Passage]:
         """Facts that held once."""
