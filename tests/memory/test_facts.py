@@ -39,6 +39,11 @@ from dragoman.text.words import forget_texts
         ("Ramen is my favourite dish.", [("favourite dish", "ramen")]),
         ("Tom Hanks and Meg Ryan are a few of my favourites.", [("likes", "Tom Hanks and Meg Ryan")]),
         ("My favourite food is chili.", [("favourite food", "chili")]),
+        ("I'm Jonas, 67, retired teacher.", [("name", "Jonas"), ("age", "67"), ("job", "retired teacher")]),
+        (
+            "We have grandchildren: Emil (4) and Karl who's just turned 13.",
+            [("Emil's age", "4"), ("Karl's age", "13"), ("family", "grandchildren")],
+        ),
         ("No allergies.", [("allergy!", "any")]),
         ("I have no dietary preferences.", [("diet!", "any")]),
         ("I tend to avoid dairy.", [("avoids", "dairy")]),

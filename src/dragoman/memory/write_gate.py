@@ -136,7 +136,7 @@ _REPORTED = re.compile(
 _EMPTY = frozenset(
     "i im i'm ive my me mine we our us is are am was were be been a an the and or to of in on at for with it it's its "
     "that this he she they them him her his their has have had do does did not no just so very really here there will "
-    "would can only also too even still now then again just though".split()
+    "would can only also too even still now then again just though who which turned aged old".split()
 )
 
 
@@ -340,10 +340,19 @@ _OF_OTHERS = re.compile(
 """Says that something exists, and nothing of the user: "there's a film that he is dying to see"."""
 
 
+_DENIES_NUMBER = re.compile(
+    r"(?:[\w'’-]+ ){1,3}?(?:(?:is|are|am|was)(?: not|n['’]t)|['’](?:m|s|re) not) (?:only |just )?\d+(?: years old)?",
+    re.IGNORECASE,
+)
+"""Takes a number back, and says no other: "Greta isn't 64"."""
+
+
 def _may_tell(text: str, piece: Piece, known: set[str]) -> bool:
     """Whether a piece states something that the `known` words do not cover."""
     words = _content(piece.text)
     if not words or len(words & known) >= _COVERED * len(words) or _OF_OTHERS.match(piece.text):
+        return False
+    if _DENIES_NUMBER.fullmatch(piece.text):
         return False
     end = _END.search(text, piece.start)
     goes_on = text[: piece.start].rstrip().endswith(",") and (end is None or end[0] != "?")

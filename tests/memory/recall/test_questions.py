@@ -131,6 +131,8 @@ def test_what_held_once_is_told_from_what_holds(make):
     [
         (["My husband Paul hates lentils."], "What does Paul not like?", "your husband Paul hates lentils"),
         (["My husband Paul hates lentils."], "What food doesn't Paul eat?", "your husband Paul hates lentils"),
+        (["I work at the library."], "What do I do?", "you work at the library"),
+        (["I'm a baker.", "I work as a nurse now."], "What did I do before?", "you were a baker"),
         (["I can't eat nuts."], "What can't I eat?", "you cannot eat nuts"),
         (["I can't eat nuts."], "What am I allergic to?", "You told me that you cannot eat nuts"),
         (["I live in York with my wife Ana."], "Who do I live with?", "you live with your wife Ana"),

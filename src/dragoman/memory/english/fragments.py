@@ -30,7 +30,7 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _NAMED_AGE = (
-    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who is |is |aged )?\d{1,2}"
+    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who (?:is|has) (?:just |only |now )*(?:turned )?|is |aged )?\d{1,2}"
     r"(?: (?:years?|months?)(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))"
 )
 _LISTED = re.compile(
@@ -46,7 +46,7 @@ _AGES = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
+    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who (?:is|has) (?:just |only |now )*(?:turned )?|is |aged )?"
     r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
     re.IGNORECASE,
 )

@@ -224,7 +224,8 @@ class _Questions:
             if match is not None:
                 found = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
                 own = found is not None and found.kind == "known" and fact_of(found.facts[0]).subject == USER
-                return None if own else found  # the reader quotes a fact of the user's own
+                # The reader quotes a fact of the user's own, which it finds by the words of the question.
+                return None if own and self._analyse(question) else found
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])

@@ -14,6 +14,7 @@ _SLOTS = Lazy(
     {
         "home": r"\b(?:liv(?:e|es|ed|ing)|home|address|mov(?:e|ed)|reside[sd]?|hometown)\b|住|搬|地址|住址",
         "job": r"\b(?:work(?:s|ed|ing)?|job|employer|employed|profession|company|for a living)\b"
+        r"|\bwhat (?:do|did|does) [\w ]{1,30} do\b"
         "|工作|上班|职业|公司|任职|入职",
         "name": r"\b(?:called|name)\b|名字|叫什么",
         "birthday": r"\b(?:birthday|born)\b|生日|出生",
