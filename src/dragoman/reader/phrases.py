@@ -152,7 +152,7 @@ def spoken(text: str, configured: str) -> str:
 def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") -> str:
     """Describe what an erasure deletes: "3 facts about you, 2 chats and 1 uploaded file"."""
     if language == "zh":
-        return f"关于您的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
+        return f"关于你的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
     facts, chats, files = (
         f"{count} {noun if count == 1 else noun + 's'}"
         for count, noun in ((erasure.facts, "fact"), (erasure.chats, "chat"), (erasure.files, "uploaded file"))

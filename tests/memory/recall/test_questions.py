@@ -169,3 +169,21 @@ def test_pronouns_mean_who_was_named_last(make, turns, answer):
 
 def test_a_pronoun_of_nobody_who_was_named_is_left_alone(asked):
     assert asked("How old is she?") is None
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (["我女儿米米七岁。", "米米现在八岁了。", "她以前几岁？"], "七岁"),
+        (["我妈妈七十一岁。", "我喜欢喝茶。", "她多大？"], "你妈妈七十一岁"),
+        (["我妈妈七十一岁。", "我爸爸七十五岁。", "他多大？"], "你爸爸七十五岁"),
+    ],
+)
+def test_chinese_pronouns_mean_who_was_named_last(make, turns, answer):
+    room = make()
+    said = []
+    for text in turns[:-1]:
+        room.say(text)
+        said += [text, "明白了。"]
+    found = room.memory.recollect(Context.of(*said, turns[-1], scope=ANA))
+    assert found is not None and answer in recollection_reply(found, "zh")
