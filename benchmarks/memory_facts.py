@@ -6,8 +6,10 @@ Our own turns (`tests/memory/data`): `turns.toml`, whose held half was written b
 `voices.toml`, which the rules were tuned on, and `fresh_turns.toml`, which was written before the rules were mended and
 whose errors nobody has looked at (its totals were watched). The preferences of LAPS and the attributes that others
 marked in ConvAI2 (measured
-only) name what to remember in words of their own: there, a fact counts as found where its value and a gold value share
-a word. Junk: of 1,000 turns of small talk and of commands to an assistant (chitchat, CLINC), how many leave a fact that
+only) name what to remember in words of their own: there, a fact counts as found where its value or relation and a
+gold value share a word. LAPS also notes what holds for one evening (time, mood, guests, what is in the fridge); the
+rows "that last" leave those kinds out. "With the gate" is what memory keeps: by the rules and by the trained write
+gate. Junk: of 1,000 turns of small talk and of commands to an assistant (chitchat, CLINC), how many leave a fact that
 is none about the user; facts of these turns that were judged to be true stand in `tests/memory/data/small_talk.toml`.
 """
 
@@ -117,8 +119,18 @@ def _stem(word: str) -> str:
     return re.sub(r"(?:ies|es|s|ing|ed|y|e)$", "", word) if len(word) > 4 else word
 
 
-def laps(folder: Path) -> Score:
-    """LAPS: what users of recipe and film dialogues prefer; gold values are words of the user, by session."""
+_OF_THE_DAY = frozenset(
+    "time_availability ingredient_availability users_mood occasion_or_theme special_occasion seasonal_themes "
+    "companions viewing_companions seasonal_ingredients".split()
+)
+"""Kinds of LAPS that a user tells of one meal or one film."""
+
+
+def laps(folder: Path, *, gate: WriteGate | None = None, lasting: bool = False) -> Score:
+    """LAPS: what users of recipe and film dialogues prefer; gold values are words of the user, by session.
+
+    With a `gate`, facts are those of the rules and of the gate.
+    """
     score = Score()
     for path in sorted(folder.glob("*_val.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -126,9 +138,14 @@ def laps(folder: Path) -> Score:
                 for session in json.loads(line)["sessions"]:
                     said = [turn["message"] for turn in session["dialogue"] if turn["role"] == "User"]
                     spoken = content(" ".join(said))
-                    gold = [content(value) for values in session["preferences"].values() for value in values]
+                    kinds = session["preferences"].items()
+                    gold = [
+                        content(v) for kind, values in kinds if not (lasting and kind in _OF_THE_DAY) for v in values
+                    ]
                     gold = [value for value in gold if value and value <= spoken]  # as far as it is in the words
-                    found = [content(fact.value) for text in said for fact in facts(text)]
+                    placed = [(text, facts(text)) for text in said]
+                    kept = [(*rules, *(gate.facts(text, rules) if gate else ())) for text, rules in placed]
+                    found = [content(f"{fact.value} {fact.relation}") for each in kept for fact in each]
                     _overlap(score, found, gold)
     return score
 
@@ -226,7 +243,10 @@ def _measures(data: Path, *, errors: bool) -> Iterator[tuple[str, Callable[[], S
     yield "fresh turns, never tuned on", lambda: own("fresh_turns")
     more = data / "more"
     if (more / "laps").is_dir():
+        gate = WriteGate(OnnxEncoder())
         yield "LAPS preferences (val)", lambda: laps(more / "laps")
+        yield "  with the gate", lambda: laps(more / "laps", gate=gate)
+        yield "  with the gate, that last", lambda: laps(more / "laps", gate=gate, lasting=True)
     if (more / "user_attributes").is_dir():
         yield "user attributes (valid)", lambda: attributes(more / "user_attributes")
     if (more / "chitchat").is_dir() and (more / "clinc_oos").is_dir():

@@ -213,6 +213,19 @@ def test_what_was_told_in_a_private_dialogue_counts_in_it(load):
     assert assistant.recall() == ()
 
 
+def test_what_was_told_in_a_private_dialogue_is_known_there_and_nowhere_else(load):
+    assistant = load(planner="planner.similarity.v1")
+
+    def ask(text):
+        return assistant.ask(text, keep=False, dialogue="p").text
+
+    ask("I am allergic to kiwi and my sister Ida is 30.")
+    assert "you are allergic to kiwi" in ask("Am I allergic to kiwi?")
+    assert "Ida is 30" in ask("How old is she?")
+    assert "kiwi" not in assistant.ask("Am I allergic to anything?", dialogue="other").text
+    assert assistant.recall() == ()
+
+
 def test_another_language_model_answers_with_the_same_store_and_memory(load, monkeypatch):
     scripted = {"kind": "model.scripted.v1", "default": "Second voice."}
     monkeypatch.setattr("dragoman.agent.build.model_table", lambda name: scripted)

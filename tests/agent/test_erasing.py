@@ -74,6 +74,14 @@ def test_any_other_turn_cancels(assistant, between):
     assert len(facts(assistant)) == 2
 
 
+@pytest.mark.parametrize("no", ["no", "No, thanks.", "don't delete anything", "never mind", "No, keep everything!"])
+def test_a_no_is_understood_and_deletes_nothing(assistant, no):
+    assistant.ask("Forget everything about me.")
+    assert assistant.ask(no).text == "Nothing was deleted."
+    assert len(facts(assistant)) == 2
+    assert assistant.ask(no).text != "Nothing was deleted."  # nothing waits any more
+
+
 def test_a_yes_belongs_to_its_dialogue_and_to_the_turn_before_it(assistant):
     assistant.ask("Forget everything about me.", dialogue="one")
     assistant.ask("yes", dialogue="two")

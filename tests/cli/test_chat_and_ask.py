@@ -82,6 +82,18 @@ def test_piped_chat_answers_line_by_line_in_one_dialogue(command):
     assert done.returncode == 0
 
 
+def test_commands_are_obeyed_down_a_pipe_and_are_no_messages(invoke, stub):
+    done = invoke("chat", stdin="/private\nI am ill\n/private\nhello\n/nosearch how much?\n/quit\nlast\n")
+    assert [text for text, *_ in stub.calls] == ["I am ill", "hello", "how much?"]
+    assert done.exit_code == 0 and "/private" not in done.stdout
+    assert "nothing you say from now on is saved" in done.stderr
+
+
+def test_a_line_that_only_looks_like_a_command_is_a_message(command):
+    done = command("chat", stdin=b"/etc is a folder\n")
+    assert done.stdout.decode().startswith("You said: /etc is a folder")
+
+
 def test_piped_chat_prints_a_list_one_line_an_item():
     assert (
         _folded("You told me:\n- you are 9\n- you  live\n  in Bern") == "You told me:\n- you are 9\n- you live in Bern"

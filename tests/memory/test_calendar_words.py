@@ -18,6 +18,7 @@ AT = datetime(2026, 11, 18, 20, tzinfo=UTC)  # a Wednesday
         ("My dog died yesterday.", "My dog died on 17 November 2026."),
         ("I became a member last week.", "I became a member in the week of 9 November 2026."),
         ("We were in Rome last summer.", "We were in Rome in summer 2026."),
+        ("She uses a wheelchair since last winter.", "She uses a wheelchair since winter 2025/26."),
         ("I lost my job two weeks ago.", "I lost my job around 4 November 2026."),
         ("I married three years ago.", "I married around November 2023."),
         ("I can not walk far since last year.", "I can not walk far since 2025."),

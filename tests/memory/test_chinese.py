@@ -58,3 +58,18 @@ def test_the_newer_object_of_a_verb_has_the_same_slot_and_another_beside_it_does
     rented, instead = facts("我租了小提琴。")[0], facts("我现在改租大提琴。")[0]
     assert rented.slot == instead.slot
     assert facts("我学钢琴。")[0].slot != facts("我还学声乐。")[0].slot
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "我和丈夫、七岁的女儿米米住在杭州。",
+            [("米米's age", "七岁"), ("household", "丈夫、女儿米米"), ("home", "杭州")],
+        ),
+        ("我和我老婆住在上海。", [("household", "老婆"), ("home", "上海")]),
+        ("我和妈妈住在哪里？", []),
+    ],
+)
+def test_whom_somebody_lives_with_is_told_from_where(text, found):
+    assert [(fact.slot, fact.value) for fact in facts(text)] == found

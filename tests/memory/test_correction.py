@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.correction import corrected
+from dragoman.memory.correction import corrected, may_correct
 from dragoman.memory.facts import facts
 
 KNOWN = facts("I arrive on Tuesday. My son Leo is five. I live in Bern.")
@@ -19,6 +19,7 @@ KNOWN = facts("I arrive on Tuesday. My son Leo is five. I live in Bern.")
     ],
 )
 def test_a_new_value_alone_changes_the_latest_fact_of_its_kind(text, changed):
+    assert may_correct(text)
     assert [fact.text for fact in corrected(text, KNOWN)] == [changed]
 
 

@@ -22,6 +22,13 @@ def test_what_says_nothing_of_the_user_teaches_nothing(room, text):
     assert room.texts() == []
 
 
+@pytest.mark.parametrize("text", ["The weather is lovely.", "thanks, that helps a lot", "What a day it was!"])
+def test_a_turn_that_states_and_corrects_nothing_reads_no_facts(room, monkeypatch, text):
+    room.say("I live in Basel.")
+    monkeypatch.setattr(room.store, "passages", lambda *_, **__: pytest.fail("the facts were read"))
+    assert room.say(text).is_empty
+
+
 def test_turns_of_a_batch_are_learned_for_their_own_users(room):
     turns = [Context.of("I live in Basel.", scope=ANA), Context.of("I live in Oslo.", scope=BEN)]
     assert [learned.added[0].text for learned in room.memory.learn(turns)] == ["I live in Basel.", "I live in Oslo."]

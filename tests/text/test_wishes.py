@@ -12,6 +12,9 @@ from dragoman.text.wishes import wishing
     [
         ("Always answer in short sentences.", "length", "short"),
         ("keep it short", "length", "short"),
+        ("from now on, please answer as short as possible", "length", "short"),
+        ("keep your answers as brief as you can", "length", "short"),
+        ("no long answers please", "length", "short"),
         ("Could you keep your answers brief from now on?", "length", "short"),
         ("Answer in one sentence, please.", "length", "1"),
         ("Please answer in more detail.", "length", "detailed"),

@@ -103,7 +103,7 @@ class Agent:
         self._graph = SourceGraph(self.sources)
         self._by_name = {source.name: source for source in self.sources}
         self._times = TimeFilter(self._by_name, date_of, zone_of)
-        self._user_source = next((source.name for source in self.sources if source.about == "user"), "")
+        self.user_source = next((source.name for source in self.sources if source.about == "user"), "")
         self._legal: dict[tuple[tuple[SourceName, ...], ...], LegalPlan] = {(): LegalPlan(())}
         self._describe: Callable[[Request], str] | None = getattr(retriever, "describe", None)
         self.notices: Callable[[Sequence[SourceName]], tuple[str, ...]] = lambda names: ()
@@ -149,7 +149,7 @@ class Agent:
         """Everything before the reading; yields after each stage, so that a caller can show what was decided."""
         for turn in turns:
             if turn.context.recollection is not None:
-                turn.recollect(self.names, self._user_source)
+                turn.recollect(self.names, self.user_source)
         turns = [turn for turn in turns if turn.context.recollection is None]
         if not turns:
             yield
@@ -348,7 +348,8 @@ class Agent:
         language = spoken(context.last, self.language)
         if recollection is not None:
             text = recollection_reply(recollection, language)
-            turn.draft = Draft(text, 1.0, "said", tuple(row.id for row in recollection.facts))
+            grounds = (*recollection.facts, *(recollection.current if recollection.kind == "why" else ()))
+            turn.draft = Draft(text, 1.0, "said", tuple(row.id for row in grounds))
             turn.notes.append(Note("reader", self.names["reader"], 0.0, turn.draft))
             return True
         if context.learned.is_empty:

@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from dragoman.agent.why import reason
 from dragoman.core.clock import moment_of
 from dragoman.core.trace import Note
 from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
+from dragoman.memory.people import with_kinds
+from dragoman.memory.recall.questions import asks_for_own_fact
+from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
 from dragoman.text.ask_back import Resumed, resumed, supplied
 from dragoman.text.known import asks_for_everything
+from dragoman.text.reference import names_within
 from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
@@ -122,7 +127,7 @@ class TurnLearning:
             return context
         if wishing(context.last).shows:
             return replace(context, recollection=Recollection("wishes", context.wishes))
-        recollection = recollect(context)
+        recollection = reason(context, self.store, self.agent.user_source) or recollect(context)
         return context if recollection is None else replace(context, recollection=recollection)
 
     def _to_answer(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
@@ -152,6 +157,8 @@ class TurnLearning:
     def _is_about_facts(self, context: Context, question: str) -> bool:
         """Whether memory itself answers a question: "How old is Rex?"."""
         recollect = getattr(self.memory, "recollect", None)
+        if recollect is not None and asks_for_own_fact(question):
+            return True
         return recollect is not None and recollect(replace(context, turns=(Turn("user", question),))) is not None
 
     def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
@@ -172,7 +179,9 @@ class TurnLearning:
         recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
         whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
         whole = whole or with_another_value(context)
-        return replace(turn, text=spelt(turn.text) if whole is None else whole)
+        text = spelt(turn.text) if whole is None else whole
+        facts = map(fact_of, recall(context.scope)) if recall and names_within(text) else ()
+        return replace(turn, text=with_kinds(text, facts))
 
 
 def _stated(context: Context, again: Resumed | None) -> Context:

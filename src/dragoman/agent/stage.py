@@ -65,13 +65,18 @@ class TurnState:
         assert recollection is not None
         if recollection.kind == "spoken" and recollection.facts:
             source = recollection.facts[0].source
-        self.verdict = Verdict(True, 1.0, "asks about the history of the user's facts")
-        self.plan = Plan(((source,),)) if source else NULL_PLAN
-        self.evidence = tuple(Evidence(passage, 1.0) for passage in recollection.facts)
+        passages, asks = recollection.facts, "asks about the history of the user's facts"
+        sources: tuple[SourceName, ...] = (source,)
+        if recollection.kind == "why":
+            passages, asks = (*passages, *recollection.current), "asks what a reply rested on"
+            sources = tuple(dict.fromkeys(passage.source for passage in passages))
+        self.verdict = Verdict(True, 1.0, asks)
+        self.plan = Plan((sources,)) if any(sources) else NULL_PLAN
+        self.evidence = tuple(Evidence(passage, 1.0) for passage in passages)
         self.notes.append(Note("gate", names["gate"], 0.0, self.verdict))
-        if source:
+        if any(sources):
             self.notes.append(Note("planner", names["planner"], 0.0, self.plan))
-            self.notes.append(Note("retriever", names["retriever"], 0.0, Retrieval((source,), self.evidence)))
+            self.notes.append(Note("retriever", names["retriever"], 0.0, Retrieval(sources, self.evidence)))
 
     def fresh(self) -> list[Note]:
         """The notes that were not given out yet."""

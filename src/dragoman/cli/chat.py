@@ -29,6 +29,7 @@ from dragoman.core.errors import ConfigError, DragomanError
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
+    from dragoman.core.trace import Reply
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,8 +56,8 @@ def chat(
 ) -> None:
     """Chat with an agent.
 
-    Without a terminal, each line of standard input is one message, and each reply is printed on one line;
-    a list takes one line an item.
+    Without a terminal, each line of standard input is one message or command (/private), and each reply is printed
+    on one line; a list takes one line an item. What commands say goes to standard error.
     """
     from dragoman.cli.terminal.chat_loop import ChatLoop
     from dragoman.cli.terminal.nearby import first_offer
@@ -75,26 +76,49 @@ def chat(
 
 
 def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, control: TurnControl) -> bool:
-    """Answer every line of standard input; return whether all of them were answered."""
+    """Answer every line of standard input, and obey those that are commands; whether all of them were answered."""
+    from dragoman.cli.terminal.chat_loop import ChatLoop
+
     all_answered = True
-    for number, raw in enumerate(piped(), start=1):
+    lines = enumerate(piped(), start=1)
+
+    def reply_to(line: str, chosen: TurnControl) -> Reply:
+        reply = assistant.ask(line, user=user, dialogue=dialogue, **options_of(chosen))
+        if as_json:
+            print_json(reply)
+        else:
+            write_line(_folded(rendering.printable(reply.text)))
+        return reply
+
+    def next_line(question: str) -> str:
+        _warn(question)
+        return next(lines, (0, b""))[1].decode("utf-8", "surrogateescape")
+
+    chat = ChatLoop(
+        assistant,
+        user=user,
+        dialogue=dialogue,
+        control=control,
+        console=rendering.err(),
+        reply_to=reply_to,
+        next_line=next_line,
+    )
+    for number, raw in lines:
         line = raw.decode("utf-8", "surrogateescape").strip()
         if not line:
             _warn(f"Line {number} is empty and was skipped.")
             continue
+        if line == "/quit":
+            break
         try:
-            reply = assistant.ask(line, user=user, dialogue=dialogue, **options_of(control))
+            if not chat.obeys(line):
+                chat.answer(line)
         except DragomanError as error:
             # One bad turn must not cost the turns that follow it.
             all_answered = False
             _warn(f"Line {number}: {rendering.error_text(error)}")
             if as_json:
                 write_line(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
-            continue
-        if as_json:
-            print_json(reply)
-        else:
-            write_line(_folded(rendering.printable(reply.text)))
     return all_answered
 
 

@@ -75,7 +75,8 @@ _LOCAL = Scope()
 class Learned:
     """Changes that a turn made to a user's memory.
 
-    `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out.
+    `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out;
+    `declined` says that the user said no to one.
     `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
     were deleted at the user's word. `wishes` are standing wishes about replies that the turn stated, `ended_wishes`
     those that it took back. `dropped` are the least useful facts, which made room for new ones.
@@ -88,6 +89,7 @@ class Learned:
     restored: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
     pending: Erasure | None = field(default=None, metadata={"sparse": True})
     erased: Erasure | None = field(default=None, metadata={"sparse": True})
+    declined: bool = field(default=False, metadata={"sparse": True})
     mentions: tuple[str, ...] = field(default=(), metadata={"sparse": True})
     blanked: int = field(default=0, metadata={"sparse": True})
     wishes: tuple[Passage, ...] = field(default=(), metadata={"sparse": True})
@@ -97,7 +99,8 @@ class Learned:
     @property
     def is_empty(self) -> bool:
         changed = self.added or self.superseded or self.joined or self.forgotten or self.restored or self.blanked
-        return not (changed or self.pending or self.erased or self.wishes or self.ended_wishes or self.mentions)
+        asked = self.pending or self.erased or self.declined
+        return not (changed or asked or self.wishes or self.ended_wishes or self.mentions)
 
 
 NOTHING_LEARNED = Learned()
@@ -112,6 +115,7 @@ HistoryKind: TypeAlias = Literal[
     "until",
     "age",
     "spoken",
+    "why",
     "wishes",
     "known",
     "named",
@@ -127,12 +131,13 @@ class Recollection:
     """Facts of a user, past ones among them, that answer a question about them or their history.
 
     `kind` is what was asked: what was true `before`, when something was `told`, what was `valid` or `believed` at a
-    time, what was `said` in a period, `since` or `until` when something is true, an `age`, what was `spoken` of in past
-    chats, whose turns are then the facts, or which standing `wishes` there are; what is `known`, how somebody is
-    `named`, whether something is so: `yes`, `no`, `only` something else is known, or the user has `untold` it, and
-    `value` says what. `people` are names with roles ("Leo", "son"). `current` are facts that hold now,
-    `start` and `end` the period asked for, `grain` its precision, `value` an age in years ("8", or "8-9" if no more is
-    certain), `now` the time of the question, `zone` the user's.
+    time, what was `said` in a period, `since` or `until` when something is true, an `age`, what was `spoken` of in
+    past chats, whose turns are then the facts, `why` a reply was given, with its passages as `current`, or which
+    standing `wishes` there are; what is `known`, how somebody is `named`, whether something is so: `yes`, `no`,
+    `only` something else is known, or the user has `untold` it, and `value` says what. `people` are names with
+    roles ("Leo", "son"). `current` are facts that hold now, `start` and `end` the period asked for, `grain` its
+    precision, `value` an age in years ("8", or "8-9" if no more is certain), `now` the time of the question, `zone`
+    the user's.
     """
 
     kind: HistoryKind

@@ -116,8 +116,8 @@ def _named(unit: str, start: datetime) -> str:
     if unit == "year":
         return str(start.year)
     if unit in ("spring", "summer", "autumn", "fall", "winter"):
-        middle = start + timedelta(45)
-        return f"{unit} {middle.year}"
+        end = start + timedelta(89)
+        return f"{unit} {start.year}" + (f"/{end:%y}" if end.year != start.year else "")
     return _month(start) if unit == "month" or unit in _MONTH.split("|") else _date(start)
 
 

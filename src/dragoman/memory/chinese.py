@@ -35,6 +35,14 @@ _CREATURE = re.compile(
 )
 """An animal of any breed, by its measure word: "养了一只法国斗牛犬"."""
 _CHILD = re.compile(rf"(?:我家|家里|家)?有(?:一?个)?(?P<age>{NUMBER}(?:岁半|岁|个月))多?大?的(?P<role>{_ROLE})")
+_HOUSEHOLD = re.compile(
+    rf"(?:我们?|咱们?)?(?:和|跟|与|同)(?P<who>(?:[^，。；！？,.!?]{{0,8}}?(?:{_ROLE})[^，。；！？,.!?和跟与、]{{0,3}}?(?:、|和|跟|与|以及|还有)?){{1,5}}?)"
+    r"(?:一起|一块儿?|都)*住在?(?P<where>[^，。；！？,.!?]{1,16})"
+)
+"""Whom somebody lives with, and where: "我和丈夫、七岁的女儿米米住在杭州"."""
+_COMPANION = re.compile(
+    rf"(?:(?P<age>{NUMBER}(?:岁半|岁|个月))大?的)?(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。、和跟与的]{{1,3}})?(?=、|和|跟|与|以及|还有|$)"
+)
 _MEASURED = re.compile(
     rf"(?P<k>[^，。\d是点元块钱米]{{2,8}}?)(?:是|有|到|为|满)?(?:了|过)?(?P<x>{NUMBER}(?:个月|公里|平米|平方米|小时|年|天|周|度|级|分|次|层|楼|座|寸|人|个人)?)(?:了|多)?$"
 )
@@ -103,13 +111,17 @@ _DESCRIPTIONS = (
 """Patterns over what is said of somebody, and the slot of the fact."""
 
 
-def sentence_facts(
+def sentence_facts(  # noqa: PLR0912 - one branch a kind of clause
     text: str, said: str, people: Callable[[], Mapping[str, str]], *, last: Subject | None = None
 ) -> Iterator[Fact]:
     """The facts that a Chinese sentence states; `last` is whom 他 or 她 means, where a sentence before it told."""
     bare = bare_statement(text)
     if not bare or _AROUND["supposed"].match(bare) or _AROUND["instruction"].search(bare):
         return
+    household = _HOUSEHOLD.search(bare)
+    if household is not None and not _ASKED.search(household["where"]):
+        yield from _household(household, said)
+        bare = f"{bare[: household.start()]}我住在{household['where']}{bare[household.end() :]}"
     current: Subject | None = None
     cuts = _CUT.split(bare.rstrip("。！!.～~ "))
     corrects = _CORRECTION.match(_NEWS.sub("", text.strip())) is not None  # whose value it is, the facts tell
@@ -149,6 +161,24 @@ def sentence_facts(
         if fact.relation in ("name", "名字") and subject.key == subject.role:
             current = last = Subject(fact.value, f"{subject.phrase}{fact.value}", subject.role)
         yield fact
+
+
+def _household(household: re.Match[str], said: str) -> Iterator[Fact]:
+    """Whom somebody lives with, and the names and ages that are told with it."""
+    who, names = household["who"], []
+    for one in _COMPANION.finditer(who):
+        name = one["name"] or ""
+        names.append(f"{one['role']}{name}")
+        somebody = Subject(name or one["role"], f"我{one['role']}{name}", one["role"])
+        if one["age"]:
+            yield _fact(somebody, "age", one["age"], f"{somebody.phrase}{one['age']}", said)
+        elif name:
+            yield _fact(
+                Subject(one["role"], f"我{one['role']}", one["role"]), "name", name, f"我{one['role']}叫{name}", said
+            )
+    if names:
+        company = "、".join(names)
+        yield _fact(Subject(USER, "我"), "household", company, f"我和{company}住在一起", said)
 
 
 def bare_statement(text: str) -> str:

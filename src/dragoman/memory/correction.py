@@ -51,6 +51,16 @@ _PROPER = re.compile(
 _MOST_WORDS = 8
 
 
+def may_correct(text: str) -> bool:
+    """Whether a turn looks like a correction, told without the facts that it may correct."""
+    said = text.strip()
+    if language(said) == "zh" or _LEAD.match(said) or _CHINESE_LEAD.match(said):
+        return True
+    rest = said.strip(" .!。！")
+    who = _WHO.match(rest)
+    return len(rest.split()) <= _MOST_WORDS and _INSTEAD.match(rest[who.end() :] if who else rest) is not None
+
+
 def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a kind
     """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
     said = text.strip()

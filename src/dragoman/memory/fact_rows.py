@@ -115,9 +115,10 @@ class FactRows:
             return NOTHING_LEARNED
         joined: list[Passage] = []
         added: list[tuple[Fact, Passage]] = []
-        live = KnownFacts((fact_of(row), row) for row in known)
+        placed = [(fact_of(row), row) for row in known]
+        live = KnownFacts(placed)
         rows = self._next_position(scope, known)
-        people = people_of([*map(fact_of, known), *new])
+        people = people_of([*(fact for fact, _ in placed), *new])
         for stated in new:
             fact = with_known_names(stated, people)
             same = live.repeated(fact)
@@ -132,7 +133,7 @@ class FactRows:
                     live.drop(number for number, _ in live.replaced(fact, people))
                     live.add(fact, passage)
                 rows += 1
-        superseded = self._put(scope, added, people)
+        superseded = self._put(scope, added, people, placed)
         new_ids = [passage.id for _, passage in added]
         return Learned(
             tuple(passage for _, passage in added),
@@ -160,16 +161,24 @@ class FactRows:
         return tuple(gone)
 
     def _put(
-        self, scope: Scope, added: Sequence[tuple[Fact, Passage]], people: Mapping[str, str]
+        self,
+        scope: Scope,
+        added: Sequence[tuple[Fact, Passage]],
+        people: Mapping[str, str],
+        known: Sequence[tuple[Fact, Passage]],
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark those that they replace; what was replaced."""
+        """Write new facts, and mark those that they replace, among the `known` or told meanwhile; what was replaced."""
         assert self._source is not None
         if not added:
             return ()
         passages = [passage for _, passage in added]
         self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
-        live = [(fact_of(row), row) for row in self._store.passages(scope, self._source.name)]
+        read = {row.id: (fact, row) for fact, row in (*known, *added)}
+        live = [
+            read[row.id] if row.id in read and read[row.id][1] == row else (fact_of(row), row)
+            for row in self._store.passages(scope, self._source.name)
+        ]
         superseded: dict[str, Passage] = {}
         for fact, passage in added:
             if is_announced(fact):  # the older fact holds until then

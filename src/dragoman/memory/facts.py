@@ -26,7 +26,7 @@ from dragoman.text.spelling import spelt
 
 MANY = frozenset(
     "avoids likes dislikes allergy pet language hobby family has about diet condition aid fear status card brings can "
-    "companion studies wears booking".split()
+    "companion habit skill studies wears booking".split()
 )
 """Relations that hold several values at once."""
 MOST_FACTS = 20
@@ -101,6 +101,8 @@ def ends(fact: Fact) -> bool:
 def holds_many(fact: Fact) -> bool:
     """Whether a slot holds several values at once: what one likes, and what one says of a sister or a dog."""
     slot = fact.slot.rstrip("!")
+    if slot.startswith("favourite ") and slot.endswith("s"):
+        return True  # "One of my favourite films is Up"
     if fact.relation.rstrip("!") in MANY:
         return True
     return "'s " not in slot and "的" not in slot and like(slot) in ("family", "pet")

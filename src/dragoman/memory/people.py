@@ -35,10 +35,18 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
             if fact.relation in ("name", "名字"):
                 for name in re.split(r",\s*|(?<!\s)\s++and\s+", fact.value):
                     people.setdefault(name, fact.subject)
-        if fact.subject == USER and fact.relation in ("pet", "family", "companion"):
+        if fact.subject == USER and fact.relation in ("pet", "family", "companion", "household"):
             people.update(_called(fact.value))
         people.update({name: role for name, role in _mentioned(fact.text) if name not in people or not people[name]})
     return people
+
+
+def with_kinds(question: str, known: Iterable[Fact]) -> str:
+    """A question that says of an animal known by name what it is: documents speak of dogs, and not of Biscuit."""
+    for name, kind in people_of(known).items():
+        if canonical(kind) in words("pets") and not re.search(rf"\b{re.escape(kind)}s?\b", question, re.IGNORECASE):
+            question = re.sub(rf"(?<![\w'’-]){re.escape(name)}(?![\w-])", f"my {kind} {name}", question)
+    return question
 
 
 def people_in(turns: Sequence[Turn]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from dragoman.core.values import (
     Scope,
     Source,
 )
-from dragoman.memory.correction import corrected
+from dragoman.memory.correction import corrected, may_correct
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
@@ -32,6 +32,7 @@ from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recall.history import all_rows, believed
 from dragoman.memory.recall.questions import answered
 from dragoman.memory.recall.recollect import Asking, asks_for_history, recollection
+from dragoman.memory.recall.whom import with_names
 from dragoman.memory.reconcile import fact_of, settled
 from dragoman.memory.selection import best_facts
 from dragoman.memory.spoken import PastChats, asks_for_chats
@@ -39,7 +40,7 @@ from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
-from dragoman.text.form import form
+from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 
 log = logging.getLogger("dragoman.memory")
@@ -137,6 +138,10 @@ class RuleMemory(ForgettingMemory):
         at = moment_of(context.said_at) or now()
         since, until = context.control.since, context.control.until
         live = [row for row in self._known(context.scope) if row.is_within(since, until)]
+        live += self._told_here(context)
+        meant = with_names(context.last, context.history, map(fact_of, live))
+        if meant != context.last:
+            context = replace(context, turns=(*context.history, replace(context.turns[-1], text=meant)))
         if asks_for_history(context.last) and not asks_for_chats(context.last):
             rows = all_rows(self._store, context.scope, self._source.name)
             zone = self._zones.of(context.scope)
@@ -152,6 +157,14 @@ class RuleMemory(ForgettingMemory):
         if found is not None and found.kind != "untold":
             return found
         return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope)) or found
+
+    def _told_here(self, context: Context) -> list[Passage]:
+        """What the user said earlier in a dialogue of which nothing is remembered: it holds as long as the dialogue."""
+        if context.control.writes_memory:
+            return []
+        said = [turn for turn in context.history if turn.speaker == "user"]
+        told = [fact for turn in said for fact in facts(turn.text, people=lambda: people_in(context.history))]
+        return [self._passage(context.scope, fact, nth) for nth, fact in enumerate(told)]
 
     def _past(self, scope: Scope) -> Sequence[Passage]:
         """Facts that held once."""
@@ -197,7 +210,7 @@ class RuleMemory(ForgettingMemory):
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
-        if self._gate is not None and len(new) < MOST_FACTS:
+        if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [
                 fact
@@ -210,7 +223,8 @@ class RuleMemory(ForgettingMemory):
                 replace(fact, valid_until=ends) if fact.slot == "about" and not is_lasting(fact.text) else fact
                 for fact in verbatim
             )
-        if not new and shape.act != "question" and len(context.last) <= _SHORT:
+        is_short = shape.act != "question" and len(context.last) <= _SHORT
+        if not new and is_short and may_correct(context.last):
             new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a pattern is easier to check in one piece
 """Past chats as evidence: what the user and the agent said in them, found by time, words and meaning.
 
 Questions about chats ("What did we talk about last week?", "What did you recommend?") are answered with the turns and
@@ -45,6 +46,18 @@ _OWN_PAST = re.compile(
     r"|\b[a-z]{3,14}ed (?:my|our)\b|我.{0,12}(?:过|了)",
     re.IGNORECASE,
 )
+_OF_THIS_CHAT = re.compile(
+    r"(?:(?:so|and|but|wait|hey|again)\b,? )?what(?: (?:did|have) i (?:(?:just|first|last) )?(?P<asks>ask|say|said|tell|write)(?:ed)?(?: you)?"
+    r"(?: first| last| just now| a moment ago| before(?: that| this)?| at the (?:start|beginning)| to (?:start|begin) with)?"
+    r"|(?:['’]s| was| is) (?:my|the) (?:very )?(?:first|last|previous) (?:question|message|thing i (?:ask|sai|tol|wrot)\w*(?: you)?))"
+    r"\W*|我?(?:刚才|刚刚|最先|最早|一?开始|上一?[个次句])(?:我)?(?:问|说)(?:了|过)?你?(?:的(?:问题)?是)?(?:了)?(?:什么|啥|哪个问题)\W*"
+    r"|我的?(?:第一|上一|最后一)个?(?:问题|句话)是(?:什么|啥)\W*",
+    re.IGNORECASE,
+)
+"""Asks for the user's first or last turn of the dialogue."""
+_FIRST = re.compile(r"\b(?:first|start|beginning|begin)\b|第一|最先|最早|一?开始", re.IGNORECASE)
+_LAST = re.compile(r"\b(?:last|just|previous|before|moment)\b|刚|上一|最后", re.IGNORECASE)
+_QUESTION = re.compile(r"\b(?:ask|asked|question)\b|问", re.IGNORECASE)
 _AGENT_ACTS = re.compile(
     r"(?:(?:so|and|but|wait|hey)\b,? )?(?:have|did|do|are|were|will|would|can|could) you\b", re.IGNORECASE
 )
@@ -75,7 +88,9 @@ _KNOWN = 0.5
 
 def asks_for_chats(text: str) -> bool:
     """Whether a turn asks what was spoken of in past chats, or when."""
-    return len(text) <= _LONGEST and bool(_TALKED.search(text) or _AGENT_SAID.search(text))
+    if len(text) > _LONGEST:
+        return False
+    return bool(_TALKED.search(text) or _AGENT_SAID.search(text) or _OF_THIS_CHAT.fullmatch(text.strip()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +100,16 @@ class PastChats:
     search: DialogueSearch
     analyse: Callable[[str], tuple[str, ...]]
 
-    def recollection(
+    def recollection(  # noqa: PLR0911 - one return a kind of question
         self, context: Context, facts: Sequence[Passage], *, at: datetime, zone: tzinfo
     ) -> Recollection | None:
         """The turns that answer a question; None where it asks for something else, or `facts` answer it."""
         text = context.last
         if len(text) > _LONGEST or form(text).act != "question":
             return None
+        mine = self._of_this_chat(context)
+        if mine is not None:
+            return Recollection("spoken", mine, now=stamp(at), zone=getattr(zone, "key", ""), value="user")
         asked = asks_for_chats(text)
         if not asked and not self._may_be_in_chats(text):
             return None
@@ -113,6 +131,23 @@ class PastChats:
         made = Recollection("spoken", tuple(rows[-_MOST:]), now=stamp(at), zone=zone_name, value=speaker)
         start, end = _bounds(period)
         return replace(made, start=start, end=end, grain=period.grain if period else "")
+
+    def _of_this_chat(self, context: Context) -> tuple[Passage, ...] | None:
+        """The user's first or last turn of this dialogue, where that is asked for; None where it is not."""
+        text = context.last
+        if not _OF_THIS_CHAT.fullmatch(text.strip()) or not (_FIRST.search(text) or _LAST.search(text)):
+            return None
+        told = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
+        if not told:  # a private dialogue is kept nowhere
+            told = [
+                Passage(f"turn:{nth}", "", turn.text, meta={"speaker": turn.speaker, "said_at": turn.said_at})
+                for nth, turn in enumerate(context.history)
+            ]
+        mine = [row for row in told if row.meta["speaker"] == "user" and not _OF_THIS_CHAT.fullmatch(row.text.strip())]
+        if _QUESTION.search(text):
+            mine = [row for row in mine if form(row.text).act == "question"]
+        chosen = mine[:1] if _FIRST.search(text) else mine[-1:]
+        return tuple(row for row in chosen if row.meta.get("said_at"))
 
     def _may_be_in_chats(self, text: str) -> bool:
         shape = form(text)

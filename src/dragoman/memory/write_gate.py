@@ -136,8 +136,17 @@ _REPORTED = re.compile(
 _EMPTY = frozenset(
     "i im i'm ive my me mine we our us is are am was were be been a an the and or to of in on at for with it it's its "
     "that this he she they them him her his their has have had do does did not no just so very really here there will "
-    "would can".split()
+    "would can only also too even still now then again just though who which turned aged old".split()
 )
+
+
+_SPAN_ALONE = re.compile(
+    r"(?:(?:it|that) (?:is|was) )?(?:(?:just|only|about|around|almost|over|under|maybe|roughly|nearly|for|in) )*(?:\d+|an?|one|two|three|four|five"
+    r"|six|seven|eight|nine|ten|a few|a couple of|several|some) (?:\w+ )?(?:minutes?|hours?|days?|nights?|weeks?|months?|years?|times|metres?|miles?|kilometres?|km)",
+    re.IGNORECASE,
+)
+"""How long or how far, without a word about what: "just about 2 months"."""
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +236,10 @@ class WriteGate:
         known = {
             word for fact in placed for word in _content(f"{fact.text} {fact.said if fact.value == fact.said else ''}")
         }
-        scored = self._scored(told, [piece for piece in pieces(told) if _may_tell(told, piece, known)])
+        telling = [piece for piece in pieces(told) if _may_tell(told, piece, known)]
+        if all(_LETTERS.search(piece.text) is None for piece in telling):  # "When does it leave? 12"
+            return ()
+        scored = self._scored(told, telling)
         groups, alone = self._groups(told, scored)
         found = [
             replace(fact, chance=piece.chance)
@@ -246,7 +258,8 @@ class WriteGate:
                 )
                 continue
             if _BY_SOMEBODY.match(_JOINT.sub("", part)) or not _asks(told, group[-1], sure=chance >= KEEP_NOBODYS):
-                found += [replace(fact, chance=chance) for fact in _stated(part, lambda: everyone, chance)]
+                near = _nearest_last(everyone, told[: group[0].start])
+                found += [replace(fact, chance=chance) for fact in _stated(part, near, chance)]
         said = {fact.text for fact in placed}
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 
@@ -327,10 +340,19 @@ _OF_OTHERS = re.compile(
 """Says that something exists, and nothing of the user: "there's a film that he is dying to see"."""
 
 
+_DENIES_NUMBER = re.compile(
+    r"(?:[\w'’-]+ ){1,3}?(?:(?:is|are|am|was)(?: not|n['’]t)|['’](?:m|s|re) not) (?:only |just )?\d+(?: years old)?",
+    re.IGNORECASE,
+)
+"""Takes a number back, and says no other: "Greta isn't 64"."""
+
+
 def _may_tell(text: str, piece: Piece, known: set[str]) -> bool:
     """Whether a piece states something that the `known` words do not cover."""
     words = _content(piece.text)
     if not words or len(words & known) >= _COVERED * len(words) or _OF_OTHERS.match(piece.text):
+        return False
+    if _DENIES_NUMBER.fullmatch(piece.text):
         return False
     end = _END.search(text, piece.start)
     goes_on = text[: piece.start].rstrip().endswith(",") and (end is None or end[0] != "?")
@@ -393,15 +415,29 @@ def _joined(text: str, piece: Piece) -> str:
     return ", " if text[: piece.start].rstrip().endswith(",") or not _JOINT.match(piece.text) else " "
 
 
-def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -> Sequence[Fact]:
+def _nearest_last(people: Mapping[str, str], before: str) -> Mapping[str, str]:
+    """People in the order in which the words before a statement name them; who is not named there comes first."""
+    said = before.casefold()
+    where = {
+        name: max(said.rfind(name.casefold()), said.rfind(f"my {role}") if role else -1)
+        for name, role in people.items()
+    }
+    return dict(sorted(people.items(), key=lambda one: where[one[0]]))
+
+
+def _stated(text: str, everyone: Mapping[str, str], chance: float) -> Sequence[Fact]:
     """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
     plain = without_lead(without_asides(spelt(said)))
     plain = without_contrast(_JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—"))
     is_own = not (is_supposed(plain) or is_instruction(plain) or _REPORTED.match(plain))
-    whole = _resolved(plain, people) if is_own else None
+    whole = _resolved(plain, everyone) if is_own else None
     if whole is None:
         return ()
+
+    def people() -> Mapping[str, str]:
+        return everyone
+
     placed = facts(whole, people=people)
     sentence = with_articles(written_out(whole).strip(" .,!?"))
     told, read = _content(sentence), set().union(*(_content(fact.text) for fact in placed))
@@ -410,6 +446,7 @@ def _stated(text: str, people: Callable[[], Mapping[str, str]], chance: float) -
     shortest = 1 if chance >= KEEP_FRAGMENT else _SHORTEST
     is_cut = re.search(r"[a-z]{2}", sentence, re.IGNORECASE) is None or (")" in sentence and "(" not in sentence)
     is_noun = re.fullmatch(r"(?:my|our) [\w-]+(?: [\w-]+)?", sentence, re.IGNORECASE) is not None
+    is_cut = is_cut or _SPAN_ALONE.fullmatch(sentence) is not None
     if len(sentence.split()) < shortest or not told or is_noun or is_cut or _ELLIPTIC.search(sentence):
         return placed
     full = as_sentence(sentence)
@@ -427,13 +464,13 @@ def _mentioned(placed: Sequence[Fact]) -> dict[str, str]:
     return {one.key: one.role for one in told if one is not None and not one.plural}
 
 
-def _resolved(text: str, people: Callable[[], Mapping[str, str]]) -> str | None:
+def _resolved(text: str, people: Mapping[str, str]) -> str | None:
     """A statement that begins with "he" or "she", with whom it speaks of; None where nobody knows."""
     match = _PRONOUN.match(text)
     if match is None:
         return None if _UNCLEAR.match(text) else text
     pronoun = {"his": "he", "her": "she"}.get(match["who"].lower(), match["who"].lower())
-    known = people().items()
+    known = people.items()
     meant = [(name, role) for name, role in known if role and role not in words("plural_roles") and fits(role, pronoun)]
     if not meant:
         return None

@@ -38,6 +38,7 @@ from dragoman.text.form import SOCIAL, form
 from dragoman.text.parts import question_parts
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
+from dragoman.text.reference import leaning
 
 _WORDS = re.compile(r"\w+")
 _PERSON = re.compile(r"\b(?:i|we|my|our|he|she|they)\b", re.IGNORECASE)
@@ -186,7 +187,7 @@ class GroundedReader:
         if unsure and act in SOCIAL:  # searched because the caller, or the agent's gate, searches always
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
-        if unsure and act == "statement":  # nothing was asked, so nothing is missing
+        if act == "statement" and (unsure or _only_points_back(task)):  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
 
@@ -340,6 +341,11 @@ def _is_remark(task: ReadTask) -> bool:
     """
     turn = task.context.last
     return form(turn).act == "statement" and task.context.learned.is_empty and _PERSON.search(turn) is not None
+
+
+def _only_points_back(task: ReadTask) -> bool:
+    """Whether a remark means nothing without the turns before it: "I hate it here" asks nothing of the documents."""
+    return _is_remark(task) and leaning(task.context.last) == "refers"
 
 
 def _is_unsure(draft: Draft) -> bool:

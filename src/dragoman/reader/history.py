@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from dragoman.core.clock import moment_of, zone_of
-from dragoman.core.values import Passage, Recollection
+from dragoman.core.values import Evidence, Passage, Recollection
+from dragoman.reader.compose import attribution
 from dragoman.reader.phrases import told_back
 from dragoman.text import lazy_re as re
 from dragoman.text.second_person import said_back, second_person
@@ -133,6 +134,18 @@ class _English(_Words):
         turns = "\n".join(f'- {self.moment(row.meta["said_at"])}: "{_short(row.text)}"' for row in self.it.facts)
         return f"In your chats {speaker} said:\n{turns}"
 
+    def why(self) -> str:
+        told = f"you told me that {said_back([row.text for row in self.it.facts], 'en')}" if self.it.facts else ""
+        if not self.it.current:
+            return (
+                f"Because {told}."
+                if told
+                else "I found nothing that answers it: not in the documents, not in what you told me."
+            )
+        place = attribution(Evidence(self.it.current[-1], 1.0), "en")
+        rule = f'the documents say: "{self.it.value}"{place}'
+        return f"Because {told}, and {rule}" if told else f"Because {rule}"
+
     def wishes(self) -> str:
         if not self.it.facts:
             return 'You have no standing wishes. Say, for instance, "keep it short" or "call me Sam".'
@@ -168,7 +181,8 @@ class _English(_Words):
         return f"Not that you told me. I only know that {self._facts()}."
 
     def untold(self) -> str:
-        return f"You haven't told me {self.it.value}."
+        other = f" You told me that {self._facts()}." if self.it.facts else ""
+        return f"You haven't told me {self.it.value}.{other}"
 
     def _facts(self) -> str:
         return said_back([row.text for row in self.it.facts], "en")
@@ -271,6 +285,14 @@ class _Chinese(_Words):
         turns = "\n".join(f"- {self.moment(row.meta['said_at'])}：“{_short(row.text)}”" for row in self.it.facts)
         return f"{'我' if self.it.value == 'agent' else '你'}在对话里说过：\n{turns}"
 
+    def why(self) -> str:
+        told = f"你告诉过我：{said_back([row.text for row in self.it.facts], 'zh')}" if self.it.facts else ""
+        if not self.it.current:
+            return f"因为{told}。" if told else "我没有找到答案：资料里没有，你也没有告诉过我。"
+        place = attribution(Evidence(self.it.current[-1], 1.0), "zh")
+        rule = f"资料里说：“{self.it.value}”{place}"
+        return f"因为{told}；{rule}" if told else f"因为{rule}"
+
     def wishes(self) -> str:
         if not self.it.facts:
             return "你没有长期要求。比如可以说：“回答简短一点”或“叫我小王”。"
@@ -293,7 +315,8 @@ class _Chinese(_Words):
         return f"你没有告诉过我。我只知道：{said_back([row.text for row in self.it.facts], 'zh')}。"
 
     def untold(self) -> str:
-        return "你没有告诉过我这一点。"
+        other = f"我只知道：{said_back([row.text for row in self.it.facts], 'zh')}。" if self.it.facts else ""
+        return f"你没有告诉过我这一点。{other}"
 
     def _facts(self) -> str:
         people = "、".join(name for name, _ in self.it.people)

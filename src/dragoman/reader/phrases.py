@@ -40,6 +40,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "blanked": "Deleted: {count}.",
         "deleted-none": "I have nothing noted about that, so there was nothing to delete.",
         "erase": 'This deletes {erasure}. It cannot be undone. Say "yes, delete everything" to go on.',
+        "erase-declined": "Nothing was deleted.",
         "erased": "Deleted: {erasure}.",
         "restored": "Restored: {facts}",
         "restored-none": "There is nothing to undo. A deleted fact can be restored for one minute.",
@@ -82,6 +83,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "blanked": "已删除{count}。",
         "deleted-none": "我没有记过这一点，所以没有什么可以删除的。",
         "erase": "这将删除{erasure}，且无法撤销。如要继续，请说“是的，全部删除”。",
+        "erase-declined": "什么都没有删除。",
         "erased": "已删除：{erasure}。",
         "restored": "已恢复：{facts}",
         "restored-none": "没有可以撤销的内容。删除的内容可以在一分钟内恢复。",
@@ -150,7 +152,7 @@ def spoken(text: str, configured: str) -> str:
 def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") -> str:
     """Describe what an erasure deletes: "3 facts about you, 2 chats and 1 uploaded file"."""
     if language == "zh":
-        return f"关于您的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
+        return f"关于你的 {erasure.facts} 条记忆、{erasure.chats} 个对话和 {erasure.files} 个上传的文件"
     facts, chats, files = (
         f"{count} {noun if count == 1 else noun + 's'}"
         for count, noun in ((erasure.facts, "fact"), (erasure.chats, "chat"), (erasure.files, "uploaded file"))
@@ -163,10 +165,12 @@ def receipt_lines(receipt: Sequence[Erased]) -> list[str]:
     return [f"{line.place}: {line.count} {line.what}, sha256 {line.sha256[:16]}" for line in receipt]
 
 
-def deletion_reply(learned: Learned, language: str) -> str | None:
+def deletion_reply(learned: Learned, language: str) -> str | None:  # noqa: PLR0911 - one return a kind
     """Return the reply about a deletion: asked, carried out or undone; None if the turn was about none."""
     if learned.pending is not None:
         return phrase("erase", language, erasure=erasure_text(learned.pending, language))
+    if learned.declined:
+        return phrase("erase-declined", language)
     if learned.erased is not None:
         deleted = phrase("erased", language, erasure=erasure_text(learned.erased, language))
         return "\n".join((deleted, *(f"- {line}" for line in receipt_lines(learned.erased.receipt))))

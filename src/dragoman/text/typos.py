@@ -27,6 +27,8 @@ _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
 _SHORT, _COMMONEST = 4, 400
 """A word of so many letters is changed only where two of them changed places, and into a very common one: "taht"."""
+_UNLISTED = frozenset(("arepa", "arepas", "chili", "matcha", "panna"))
+"""Words that the list lacks, beside common ones that are one slip away."""
 _RARER = 3
 """How many times as common a word must be to be meant where a letter was typed that it does not have."""
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ers", "ly", "d", "r")
@@ -47,7 +49,7 @@ def untyped(text: str) -> str:
 def _is_known(word: str) -> bool:
     """Whether a word is in the list, or an inflected form of one that is."""
     ranks = _ranks()
-    if word in ranks:
+    if word in ranks or word in _UNLISTED:
         return True
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)

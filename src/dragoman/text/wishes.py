@@ -52,6 +52,8 @@ _WISH = Lazy(
         r"| max)?",
         "short": rf"(?:keep|make) (?:it|things|this|{_REPLIES}) (?:very |really |as |more )?{_BRIEF}(?: as possible)?"
         rf"|be (?:more |very |really )?{_BRIEF}(?: (?:in|with) {_REPLIES})?"
+        rf"|(?:{_SAY}|keep (?:it|{_REPLIES})) (?:as|so) (?:{_BRIEF}|briefly|concisely) as (?:possible|you can|you like)"
+        rf"|(?:no|not so|not too) (?:long|lengthy|wordy) (?:answers?|replies|responses?|explanations?)"
         rf"|{_SAY} (?:only |just |more )?(?:briefly|concisely|succinctly|in short|in brief"
         rf"|(?:in|with|using) (?:very |only )?(?:{_BRIEF}|few|a few) (?:sentences?|words|answers|replies|lines?))"
         rf"|(?:give|send|write)(?: me)? (?:only |just )?{_BRIEF} (?:answers?|replies|responses?|messages?)"

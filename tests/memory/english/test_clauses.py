@@ -56,3 +56,40 @@ def test_somebody_is_kept_in_mind_over_sentences():
     assert [(c.subject.key, c.predicate) for c in reader.clauses("It is 7 metres long")] == [
         ("camper van", "is 7 metres long")
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "clauses"),
+    [
+        (
+            "I can not eat nuts, and my mother, who is 71, uses a wheelchair",
+            [("user", "can not eat nuts"), ("mother", "is 71"), ("mother", "uses a wheelchair")],
+        ),
+        (
+            "I like tea, and my brother Tim, who lives in Bern, likes coffee",
+            [("user", "like tea"), ("Tim", "lives in Bern"), ("Tim", "likes coffee")],
+        ),
+        (
+            "I am allergic to bees and my father, a baker, lives in Basel",
+            [("user", "am allergic to bees"), ("father", "is a baker"), ("father", "lives in Basel")],
+        ),
+        (
+            "My sister Ana works at the harbour, and her husband Joe, a teacher, is deaf",
+            [("Ana", "works at the harbour"), ("Joe", "is a teacher"), ("Joe", "is deaf")],
+        ),
+        (
+            "I live with my son, who is five, and work as a nurse",
+            [("user", "live with my son"), ("son", "is five"), ("user", "work as a nurse")],
+        ),
+    ],
+)
+def test_a_subject_keeps_its_verb_over_an_aside(sentence, clauses):
+    assert read(sentence) == clauses
+
+
+def test_what_is_said_of_somebody_elses_people_is_said_of_nobody_known():
+    told = read("I come with my wife and her mother, who is 80")
+    assert ("wife", "is 80") not in told and ("user", "come with my wife and her mother") in told
+    assert read("My sister Ana works at the harbour, and her husband, a teacher, is deaf") == [
+        ("Ana", "works at the harbour")
+    ]

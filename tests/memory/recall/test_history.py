@@ -303,3 +303,9 @@ def test_the_day_after_tomorrow_is_counted_from_the_users_midnight(talk):
 def test_what_a_third_person_says_of_others_is_no_fact(talk):
     talk.at("2026-03-01T12:00Z", "My neighbour told me that her mother has cancer.")
     assert talk.known("2026-03-01T12:01Z") == []
+
+
+def test_a_fresh_age_is_told_in_chinese_of_whoever_is_asked_for(talk):
+    talk.at("2026-01-04T10:00Z", "我妈妈七十一岁。")
+    talk.at("2026-01-05T10:00Z", "我妈妈坐轮椅。")
+    assert "你妈妈七十一岁" in talk.asked("2026-01-06T10:00Z", "我妈妈多大？", "zh")

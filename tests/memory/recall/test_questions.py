@@ -124,3 +124,66 @@ def test_what_held_once_is_told_from_what_holds(make):
     assert ask("Do I live in Turin?") == "No, you told me that you live in Porto."
     assert ask("Did I ever live in Turin?").startswith("Yes, you lived in Turin (until ")
     assert ask("Where did I live before Porto?").startswith("Before that, you lived in Turin")
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        (["My husband Paul hates lentils."], "What does Paul not like?", "your husband Paul hates lentils"),
+        (["My husband Paul hates lentils."], "What food doesn't Paul eat?", "your husband Paul hates lentils"),
+        (["I work at the library."], "What do I do?", "you work at the library"),
+        (["I'm a baker.", "I work as a nurse now."], "What did I do before?", "you were a baker"),
+        (["I can't eat nuts."], "What can't I eat?", "you cannot eat nuts"),
+        (["I can't eat nuts."], "What am I allergic to?", "You told me that you cannot eat nuts"),
+        (["I live in York with my wife Ana."], "Who do I live with?", "you live with your wife Ana"),
+        (["I live in York with a dog called Rex."], "What is my dog called?", "Your dog's name is Rex"),
+    ],
+)
+def test_what_one_may_not_eat_and_with_whom_one_lives_is_said(make, told, question, answer):
+    room = make()
+    for text in told:
+        room.say(text)
+    found = room.memory.recollect(Context.of(question, scope=ANA))
+    assert found is not None and answer in recollection_reply(found, "en")
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (["My daughter Mila is seven.", "Sorry, Mila is eight now.", "How old was she before?"], "Mila was seven"),
+        (["My daughter Mila is seven.", "Sorry, Mila is eight now.", "How old was Mila before?"], "Mila was seven"),
+        (["My mother is 71.", "I like tea.", "How old is she?"], "your mother is 71"),
+        (["My brother Tim is 30.", "My sister Ida is 20.", "How old is he?"], "Tim is 30"),
+        (["My sister Ida lives in Rome.", "My aunt Eva lives in Bern.", "Where does she live?"], "Eva lives in Bern"),
+    ],
+)
+def test_pronouns_mean_who_was_named_last(make, turns, answer):
+    room = make()
+    said = []
+    for text in turns[:-1]:
+        room.say(text)
+        said += [text, "I see."]
+    found = room.memory.recollect(Context.of(*said, turns[-1], scope=ANA))
+    assert found is not None and answer in recollection_reply(found, "en")
+
+
+def test_a_pronoun_of_nobody_who_was_named_is_left_alone(asked):
+    assert asked("How old is she?") is None
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (["我女儿米米七岁。", "米米现在八岁了。", "她以前几岁？"], "七岁"),
+        (["我妈妈七十一岁。", "我喜欢喝茶。", "她多大？"], "你妈妈七十一岁"),
+        (["我妈妈七十一岁。", "我爸爸七十五岁。", "他多大？"], "你爸爸七十五岁"),
+    ],
+)
+def test_chinese_pronouns_mean_who_was_named_last(make, turns, answer):
+    room = make()
+    said = []
+    for text in turns[:-1]:
+        room.say(text)
+        said += [text, "明白了。"]
+    found = room.memory.recollect(Context.of(*said, turns[-1], scope=ANA))
+    assert found is not None and answer in recollection_reply(found, "zh")

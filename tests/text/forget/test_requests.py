@@ -85,6 +85,12 @@ def test_quoted_words_may_name_the_fact():
         ("Delete my data after my death.", None),
         ("Could you delete my dog from the list?", None),
         ("please forget me not", None),
+        ("forget Karl's age", "Karl's age"),
+        ("please delete where Ida lives", "where Ida lives"),
+        ("forget how old Karl is", "how old Karl is"),
+        ("Forget Karl's rude remark.", None),
+        ("delete Karl's name from the list", None),
+        ("Forget where Caesar is, where is the museum?", None),
     ],
 )
 def test_the_object_is_neither_more_nor_less_than_was_said(text, what):

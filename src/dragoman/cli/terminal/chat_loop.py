@@ -1,4 +1,4 @@
-"""The interactive chat: prompt, slash commands, Ctrl-C and Ctrl-D."""
+"""The chat: prompt, slash commands, Ctrl-C and Ctrl-D; down a pipe, the same commands without a prompt."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from dragoman.core.errors import DragomanError
 from dragoman.text.forget.requests import means_everything
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dragoman.agent.assistant import Assistant
     from dragoman.core.trace import Reply
 
@@ -24,10 +26,22 @@ PRIVATE_PROMPT = "you (private)> "
 
 
 class ChatLoop:
-    """An interactive chat with an assistant."""
+    """A chat with an assistant: in a terminal (`run`), or line by line from elsewhere (`obeys`, `answer`).
+
+    Where lines come from elsewhere, `reply_to` answers a message, `next_line` gives what is typed at a question, and
+    what commands have to say goes to `console`.
+    """
 
     def __init__(
-        self, assistant: Assistant, *, user: str, dialogue: str, control: TurnControl = DEFAULT_CONTROL
+        self,
+        assistant: Assistant,
+        *,
+        user: str,
+        dialogue: str,
+        control: TurnControl = DEFAULT_CONTROL,
+        console: Console | None = None,
+        reply_to: Callable[[str, TurnControl], Reply | None] | None = None,
+        next_line: Callable[[str], str] = input,
     ) -> None:
         self._assistant = assistant
         self._user = user
@@ -35,7 +49,9 @@ class ChatLoop:
         self._control = control
         self._question = ""
         self._is_last_kept = True
-        self._console = rendering.out()
+        self._console = rendering.out() if console is None else console
+        self._reply_to = self._spoken if reply_to is None else reply_to
+        self._next_line = next_line
         self._last: Reply | None = None
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
             "/why": (self._why, "the trace and the evidence of the last reply"),
@@ -76,24 +92,38 @@ class ChatLoop:
             if line.startswith("/"):
                 self._command(line)
             else:
-                self._answer(line)
+                self.answer(line)
         except KeyboardInterrupt:
             self._console.print("(stopped; Ctrl-C again leaves)", style="dim")
         except DragomanError as error:
             rendering.err().print(rendering.error_text(error), style="red", soft_wrap=True)
 
-    def _answer(self, line: str, control: TurnControl | None = None) -> None:
+    def answer(self, line: str, control: TurnControl | None = None) -> None:
+        """Answer a message."""
         chosen = self._control if control is None else control
-        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(chosen))
-        reply = speak(pieces, self._console)
+        reply = self._reply_to(line, chosen)
         if reply is not None:
             self._last, self._question, self._is_last_kept = reply, line, chosen.keep
+
+    def _spoken(self, line: str, control: TurnControl) -> Reply | None:
+        """The reply to a message, written while it is made."""
+        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(control))
+        reply = speak(pieces, self._console)
+        if reply is not None:
             print_short_why(reply, self._console)
+        return reply
+
+    def obeys(self, line: str) -> bool:
+        """Carry out a line that is a command; whether it is one. What only looks like one is a message."""
+        name, _, rest = line.partition(" ")
+        if name not in self._commands:
+            return False
+        self._commands[name][0](rest.strip())
+        return True
 
     def _command(self, line: str) -> None:
-        name, _, rest = line.partition(" ")
-        if name in self._commands:
-            self._commands[name][0](rest.strip())
+        name = line.partition(" ")[0]
+        if self.obeys(line):
             return
         close = get_close_matches(name, self._commands, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
@@ -121,18 +151,18 @@ class ChatLoop:
     def _search(self, text: str) -> None:
         control = replace(self._control, retrieve="always")
         if text:
-            self._answer(text, control)
+            self.answer(text, control)
         elif self._last is None:
             self._dim("Nothing has been said yet. /search WORDS searches for them.")
         elif self._last.verdict.retrieve:
             self._dim(f"That was searched for already ({', '.join(self._last.plan.sources)}).")
         else:
             self._label(needed=True)
-            self._answer(self._question, control)
+            self.answer(self._question, control)
 
     def _nosearch(self, text: str) -> None:
         if text:
-            self._answer(text, replace(self._control, retrieve="never"))
+            self.answer(text, replace(self._control, retrieve="never"))
         elif self._last is None:
             self._dim("Nothing has been said yet. /nosearch WORDS answers without a search.")
         elif not self._last.verdict.retrieve:
@@ -240,7 +270,7 @@ class ChatLoop:
 
     def _confirms(self, question: str) -> bool:
         try:
-            return input(question).strip().lower() in ("y", "yes", "是")
+            return self._next_line(question).strip().lower() in ("y", "yes", "是")
         except EOFError:
             return False
 

@@ -112,7 +112,8 @@ def _season(name: str, way: int, today: date) -> LocalSpan | None:
         return [span for span in spans if span.end is not None and span.end <= now][way]
     if way > 0:
         return [span for span in spans if span.start is not None and span.start > now][way - 1]
-    return season_span(name, today.year)
+    running = (span for span in spans if span.start is not None and span.start <= now and span.end and now < span.end)
+    return next(running, season_span(name, today.year))  # in January it is the winter of last year
 
 
 def _season_of_year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:

@@ -14,7 +14,7 @@ from dragoman.memory.deletion.undo import Deletion, RecentDeletions
 from dragoman.memory.fact_rows import FactRows
 from dragoman.memory.reconcile import fact_of, repeats, replaces
 from dragoman.memory.upkeep import PENDING
-from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
+from dragoman.text.confirmations import is_confirmation, is_refusal, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
 
 _REPLACED = "replaced"
@@ -105,13 +105,15 @@ class ForgettingMemory(FactRows):
             self._clear_caches()
         return len(texts)
 
-    def _deletion(self, context: Context) -> Learned | None:
+    def _deletion(self, context: Context) -> Learned | None:  # noqa: PLR0911 - one return a kind
         """What a turn that deletes, confirms or undoes changes; None for every other turn."""
         if self._is_confirmed(context):
             erasure = self.erasure(context.scope)
             forgotten = tuple(self.forget(context.scope))
             receipt = self.take_receipt(context.scope) if self.take_receipt is not None else ()
             return Learned(forgotten=forgotten, erased=replace(erasure, receipt=receipt))
+        if is_refusal(context.last) and self._is_answer(context):
+            return Learned(declined=True)
         if is_undo(context.last):
             return Learned(restored=tuple(self.undo(context.scope)))
         if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
@@ -134,9 +136,11 @@ class ForgettingMemory(FactRows):
         return reply.text if is_asked else None
 
     def _is_confirmed(self, context: Context) -> bool:
-        """Whether the last turn says yes to the question of the turn right before it, as the store has it."""
-        if not is_confirmation(context.last):
-            return False
+        """Whether the last turn says yes to the question whether everything is erased."""
+        return is_confirmation(context.last) and self._is_answer(context)
+
+    def _is_answer(self, context: Context) -> bool:
+        """Whether the turn right before the last one asked whether everything is erased, as the store has it."""
         question = self._question(context.scope, context.dialogue)
         if question is None:
             return False

@@ -22,16 +22,25 @@ from dragoman.memory.english.chunks import (
     verb_of,
     without_condition,
 )
+from dragoman.memory.english.sharing import (
+    COPULAS,
+    INVERTED,
+    THEIRS,
+    OpenClause,
+    completes,
+    ends_with,
+    is_interrupted_subject,
+    is_unreal,
+    sharing_subject,
+    with_be,
+)
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.roles import canonical, fits, singular
 from dragoman.memory.subjects import USER, WE, I, Subject, be, noun_phrase, possession, text_of, within
 from dragoman.text import lazy_re as re
 
-_FIRST_PERSON = frozenset(("am", "have", "do", "are"))
-_COPULAS = frozenset(("is", "are", "has", "have", "was", "were", "will", "can", "does"))
 _OWNING = frozenset(("have", "own", "bring", "get", "buy", "adopt", "drive", "ride"))
 _TRAVELLING = frozenset("come travel arrive visit fly stay go leave".split())
-_INVERTED = frozenset("i we you he she they it my our your the there this that these those any".split())
 _CHILDREN = {"sister": "daughter", "brother": "son"}
 _BEFORE_SUBJECT = frozenset("since next this last on in until till after before during every".split())
 _PROPERTIES = frozenset(("name", "names", "age", "birthday", "weight", "height"))
@@ -65,36 +74,27 @@ _WITHOUT_OBJECT = frozenset(("be", "live", "work"))
 
 
 @dataclass(slots=True)
-class _Open:
-    """A clause that is being read; `stated` is false where it states nothing, `aside` true of a relative clause."""
-
-    subject: Subject | None
-    tokens: list[str]
-    stated: bool = True
-    aside: bool = False
-    time: str = ""
-
-
-@dataclass(slots=True)
 class _Sentence:
     """What was read of a sentence: its clauses, the subject of the last main clause, and one that waits for a verb."""
 
-    clauses: list[_Open] = field(default_factory=list)
+    clauses: list[OpenClause] = field(default_factory=list)
     main: Subject | None = None
     pending: Subject | None = None
     doubtful: bool = False
+    is_subject: bool = False
+    """Whether the piece that is read is a subject whose verb comes after an aside: "my mother, who is 71, ..."."""
 
     @property
-    def current(self) -> _Open | None:
+    def current(self) -> OpenClause | None:
         return self.clauses[-1] if self.clauses else None
 
     @property
-    def body(self) -> _Open | None:
+    def body(self) -> OpenClause | None:
         """The last clause that is no aside: what another noun phrase belongs to."""
         return next((clause for clause in reversed(self.clauses) if not clause.aside), self.current)
 
     def add(self, subject: Subject | None, tokens: list[str], *, stated: bool = True, aside: bool = False) -> None:
-        self.clauses.append(_Open(subject, tokens, stated and subject is not None, aside))
+        self.clauses.append(OpenClause(subject, tokens, stated and subject is not None, aside))
 
 
 @dataclass(slots=True)
@@ -117,8 +117,9 @@ class ClauseReader:
         pieces = chunks(sentence)
         asked = any(is_question(tokens) or (joint in RELATIVE and nth) for nth, (joint, tokens) in enumerate(pieces))
         read = _Sentence(doubtful=asks and not asked)
-        for joint, piece in pieces:
+        for nth, (joint, piece) in enumerate(pieces):
             tokens, hypothetical = without_condition(piece)
+            read.is_subject = is_interrupted_subject(tokens, pieces[nth + 1 :])
             if tokens:
                 self._read(read, joint, tokens)
                 self._mention(tokens, read.current)
@@ -129,10 +130,12 @@ class ClauseReader:
             if clause.stated and clause.subject is not None and clause.tokens
         ]
 
-    def _read(self, read: _Sentence, joint: str, tokens: list[str]) -> None:
+    def _read(self, read: _Sentence, joint: str, tokens: list[str]) -> None:  # noqa: PLR0912 - one branch a kind
         """Take one piece of a sentence: as a clause, as part of the one before, or as a subject that waits."""
         current = read.current
-        if joint in RELATIVE:
+        if read.is_subject and tokens[0].lower() in THEIRS:
+            self._begin_theirs(read, tokens)
+        elif joint in RELATIVE:
             owner = self._last if self._last is not None and self._last.key != USER and verb_of(tokens) else None
             read.add(owner, tokens, aside=True)
         elif is_question(tokens) and not self._shares(read, joint, tokens):
@@ -146,16 +149,18 @@ class ClauseReader:
             read.pending = self._last = None  # "my daughter Ana and her friend Lia, 8": nobody is known who is 8
         elif (somebody := self._apposition(tokens, read)) is not None:
             read.add(somebody, [be(somebody), *tokens], aside=True)
+        elif read.pending is not None and joint == "," and not verb_of(tokens) and is_complement(tokens):
+            read.add(read.pending, [be(read.pending), *tokens], aside=True)  # "my father, a baker, lives in Basel"
         elif (start := self._start(tokens, first=current is None and read.pending is None)) is not None:
             self._begin(read, joint, tokens, start)
         elif verb_of(tokens) and (read.pending or read.main or current):
-            subject = read.pending or _sharing(tokens, read.main, current)
+            subject = read.pending or sharing_subject(tokens, read.main, current)
             stated = (current is None or current.stated or read.pending is not None) and not read.doubtful
-            tokens = _with_be(current, tokens)
-            stated = stated and not (current is not None and read.pending is None and _is_unreal(current.tokens))
+            tokens = with_be(current, tokens)
+            stated = stated and not (current is not None and read.pending is None and is_unreal(current.tokens))
             read.add(subject, tokens, stated=stated)
             read.main, read.pending = subject or read.main, None
-        elif current is not None and current.subject and _completes(current, tokens):
+        elif current is not None and current.subject and completes(current, tokens):
             read.add(current.subject, [be(current.subject), *tokens], stated=current.stated)
         elif current is not None and continues(joint, tokens):
             takes_none = verb_of(current.tokens) in _WITHOUT_OBJECT and tokens[0].lower() in ("a", "an")
@@ -165,14 +170,21 @@ class ClauseReader:
         else:
             read.add(None, tokens)
 
+    def _begin_theirs(self, read: _Sentence, tokens: list[str]) -> None:
+        """Take "her husband Joe" as the subject of what follows; of somebody without a name nothing is kept."""
+        theirs = self._relative(tokens, 0, alone=True)
+        read.main = read.pending = self._last = theirs[0] if theirs is not None else None
+        if theirs is None:
+            read.add(None, tokens)
+
     def _shares(self, read: _Sentence, joint: str, tokens: list[str]) -> bool:
         """Whether a piece that begins as a question only lacks its subject: "Tom lives in Leeds and is a teacher"."""
-        if tokens[0].lower() not in _COPULAS:
+        if tokens[0].lower() not in COPULAS:
             return False
         if read.pending is not None:
             return True
         third = read.current is not None and read.current.stated and read.main is not None and read.main.key != USER
-        return third and joint == "and" and tokens[1].lower() not in _INVERTED
+        return third and joint == "and" and tokens[1].lower() not in INVERTED
 
     def _begin(self, read: _Sentence, joint: str, tokens: list[str], start: Start) -> None:
         subject, rest = start
@@ -185,7 +197,9 @@ class ClauseReader:
             read.main, read.pending = subject, None
             return
         # A bare noun phrase is more of the clause before, or the subject of one to come.
-        if read.body is not None and read.pending is None and joint in ("and", ",", "", "plus"):
+        if read.is_subject:
+            read.pending = subject
+        elif read.body is not None and read.pending is None and joint in ("and", ",", "", "plus"):
             if verb_of(read.body.tokens) != "be" or any(token.lower() == "with" for token in read.body.tokens):
                 read.body.tokens += [joint, *tokens]
         elif read.pending is None:
@@ -244,12 +258,14 @@ class ClauseReader:
         noun = f"{self._last.key}'s {rest[0].lower()}"
         return Subject(noun, f"My {noun}" if self._last.key == self._last.role else noun, noun), rest[1:]
 
-    def _relative(self, tokens: Sequence[str], start: int) -> Start | None:
+    def _relative(self, tokens: Sequence[str], start: int, *, alone: bool = False) -> Start | None:
         """Somebody named by whose they are: "his sister Pia" of the user's son is the user's daughter."""
         owner = self._last or self._only_one("he" if tokens[start].lower() == "his" else "she")
         named, end = noun_phrase(["my", *tokens[start + 1 :]], 0)
         rest = list(tokens[start + end :])
-        if owner is None or owner.key == USER or named is None or named.key == named.role or not verb_of(rest):
+        if owner is None or owner.key == USER or named is None or named.key == named.role:
+            return None
+        if not (verb_of(rest) or (alone and not rest)):
             return None
         if named.kind not in ("person", "pet"):
             return None
@@ -308,6 +324,8 @@ class ClauseReader:
         subject, end = noun_phrase(rest, 1)
         if subject is None or subject.key != subject.role or end != len(rest) or name.lower() in words("not_names"):
             return None
+        if subject.kind == "matter" and subject.key.startswith("favo"):  # "Chess is my favourite"
+            return None
         self._meet(Subject(name, f"{subject.phrase} {name}", subject.role))
         return subject, ["is", "called", name]
 
@@ -336,21 +354,21 @@ class ClauseReader:
         name, role = fitting[0]
         return Subject(name, f"My {role}" if name == role else f"My {role} {name}", role)
 
-    def _together(self, one: Subject, other: Subject, rest: list[str], *, stated: bool) -> list[_Open]:
+    def _together(self, one: Subject, other: Subject, rest: list[str], *, stated: bool) -> list[OpenClause]:
         """Two subjects of one clause: "my partner and I are both coeliac", "me and my girlfriend Zoe are coming"."""
         somebody = next((subject for subject in (one, other) if subject.key != USER), None)
         if somebody is None or USER not in (one.key, other.key):
             both = Subject(f"{one.key} and {other.key}", f"{one.phrase} and {within(other.phrase)}", one.role, True)
-            return [_Open(both, rest, stated)]
+            return [OpenClause(both, rest, stated)]
         self._last = somebody
         after = [token for token in rest[1:] if token.lower() != "both"]
         if verb_of(rest) == "be" and not (after and VERBS.get(after[0].lower(), "be") != "be"):
-            return [_Open(I, ["am", *after], stated), _Open(somebody, [be(somebody), *after], stated)]
+            return [OpenClause(I, ["am", *after], stated), OpenClause(somebody, [be(somebody), *after], stated)]
         verbs = {VERBS.get(token.lower(), "") for token in rest[:3]}
         if not verbs & _TRAVELLING or verbs & {"have"} or rest[0].lower() in ("was", "were"):
-            return [_Open(WE, rest, stated)]
+            return [OpenClause(WE, rest, stated)]
         companion = ["come", "with", *within(somebody.phrase).split()]
-        return [_Open(I, companion, stated), _Open(WE, rest, stated)]
+        return [OpenClause(I, companion, stated), OpenClause(WE, rest, stated)]
 
     def _apposition(self, tokens: Sequence[str], read: _Sentence) -> Subject | None:
         """Whose age stands between commas: "Leo, 5,"."""
@@ -358,7 +376,7 @@ class ClauseReader:
             return None
         if read.pending is not None or read.current is None:
             return read.pending
-        if self._last is not None and _ends_with(read.current.tokens, self._last):
+        if self._last is not None and ends_with(read.current.tokens, self._last):
             return self._last
         is_state = verb_of(read.current.tokens) == "be" and not any(
             token.endswith("ing") for token in read.current.tokens
@@ -375,7 +393,7 @@ class ClauseReader:
         if somebody.key != somebody.role or not name[:1].isupper() or name.lower() in words("not_names"):
             return False
         named = Subject(name, f"{somebody.phrase} {name}", somebody.role)
-        mentions = [clause for clause in (read.current, read.body) if clause and _ends_with(clause.tokens, somebody)]
+        mentions = [clause for clause in (read.current, read.body) if clause and ends_with(clause.tokens, somebody)]
         if read.pending is not None:
             read.pending = named
         elif mentions:
@@ -391,15 +409,18 @@ class ClauseReader:
         self._met[somebody.key.casefold()] = somebody
         self._met[somebody.key.partition(" ")[0].casefold()] = somebody
 
-    def _mention(self, tokens: Sequence[str], clause: _Open | None) -> None:
+    def _mention(self, tokens: Sequence[str], clause: OpenClause | None) -> None:
         """Keep in mind who is mentioned: what comes next may be about them."""
         self._notice(tokens, clause)
         if self._last is not None and self._last.plural and self._last.kind in ("person", "pet"):
             self._several = self._last
 
-    def _notice(self, tokens: Sequence[str], clause: _Open | None) -> None:
+    def _notice(self, tokens: Sequence[str], clause: OpenClause | None) -> None:
         if len(tokens) == 1 and tokens[0].casefold() in self._met:
             self._last = self._met[tokens[0].casefold()]
+            return
+        if tokens[0].lower() in THEIRS and not verb_of(tokens, 1):
+            self._last = None  # "my wife and her mother, who is 80"
             return
         met = False
         for i, token in enumerate(tokens):
@@ -434,40 +455,3 @@ class ClauseReader:
             self._last, self._is_unknown = somebody, False
         elif named == tokens[1]:  # "Does Anna pay?"
             self._last, self._is_unknown = None, True
-
-
-def _completes(current: _Open, tokens: Sequence[str]) -> bool:
-    """Whether a piece shares the "be" of the clause before; "we are 2 adults and 3 kids (4, 7)" is no number of us."""
-    is_ours = current.subject is not WE or not is_age(tokens)
-    return verb_of(current.tokens) == "be" and is_complement(tokens) and is_ours
-
-
-def _with_be(current: _Open | None, tokens: list[str]) -> list[str]:
-    """A piece with the "be" that it shares: "I am arriving on Monday, leaving on Friday", "I'm 68, retired"."""
-    if current is None or not current.tokens:
-        return tokens
-    form = tokens[0].lower()
-    if form.endswith("ing") and VERBS.get(form) != form and current.tokens[0] in ("am", "is", "are"):
-        return [current.tokens[0], *tokens]
-    if len(tokens) == 1 and tokens[0].lower().endswith("ed") and current.subject and verb_of(current.tokens) == "be":
-        return [be(current.subject), *tokens]
-    return tokens
-
-
-def _sharing(tokens: Sequence[str], main: Subject | None, current: _Open | None) -> Subject | None:
-    """The subject that a verb without one shares, by agreement: "has asthma" cannot be said of "I"."""
-    form = tokens[0].lower()
-    nearest = current.subject if current is not None else None
-    if form in ("is", "has", "does", "was") or (form.endswith("s") and form not in VERBS.values()):
-        return next((one for one in (nearest, main) if one is not None and one.key != USER), None)
-    return main if form in _FIRST_PERSON and main is not None else nearest or main
-
-
-def _is_unreal(tokens: Sequence[str]) -> bool:
-    """Whether a clause says what would or should be: what shares its subject is as unreal."""
-    return any(token.lower() in ("would", "could", "should", "might") for token in tokens[:3])
-
-
-def _ends_with(tokens: Sequence[str], subject: Subject) -> bool:
-    said = text_of([token for token in tokens if token.lower() not in ("called", "named")])
-    return said.casefold().endswith(subject.phrase.casefold().removeprefix("my "))

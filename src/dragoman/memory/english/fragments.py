@@ -30,7 +30,7 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _NAMED_AGE = (
-    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who is |is |aged )?\d{1,2}"
+    r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who (?:is|has) (?:just |only |now )*(?:turned )?|is |aged )?\d{1,2}"
     r"(?: (?:years?|months?)(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))"
 )
 _LISTED = re.compile(
@@ -46,7 +46,7 @@ _AGES = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who is |is |aged )?"
+    r"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}+)(?: ?\((?P<age>\d{1,2}[^)]{0,12})\)|,? (?:who (?:is|has) (?:just |only |now )*(?:turned )?|is |aged )?"
     r"(?P<age2>\d{1,2}(?: (?:years?|months?)(?: old)?)?))",
     re.IGNORECASE,
 )
@@ -68,6 +68,11 @@ _PARTY = re.compile(
 )
 _FIRST_PERSON = re.compile(r"\b(?:we|us|our|I)\b", re.IGNORECASE)
 _PART = re.compile(r"(?<!\s)\s++[-–—]\s++|[,;:]\s++")
+_NAMED_KIND = re.compile(
+    r"(?i:^(?:films?|movies?|actor\w*|actress\w*|singers?|bands?|books?|authors?|writers?|directors?|artists?|players?|teams?"
+    r"|cit(?:y|ies)|countr(?:y|ies)|towns?|series|shows?|games?|brands?|musicians?|composers?|painters?)\b)|[A-ZÀ-Þ]"
+)
+"""Kinds of things that have names, or a name."""
 _SPACES = re.compile(r"\s{2,}")
 LONGEST_FRAGMENT = 160
 """A sentence of more characters is no fragment."""
@@ -82,7 +87,8 @@ class Completed:
 
     def allows(self, relation: str) -> bool:
         """Whether a fact of a relation may be learned from it."""
-        return relation.rstrip("!") in self.slots
+        slot = relation.rstrip("!")
+        return slot in self.slots or slot.partition(" ")[0] in self.slots & {"favourite"}
 
 
 def completed(text: str, *, asks: bool = False) -> Completed | None:
@@ -161,6 +167,8 @@ def _statement(text: str) -> str:
 
 def _filled(rewrite: Rewrite, match: re.Match[str]) -> Completed:
     groups = {name: re.sub("^(?:My|Our) ", _lowered, value or "") for name, value in match.groupdict().items()}
+    if rewrite.expression.startswith("(?P<x>") and _NAMED_KIND.search(f"{groups.get('kind', '')} {groups['x'][1:]}"):
+        groups["x"] = groups["x"][:1].upper() + groups["x"][1:]  # "Black Swan is my favourite film"
     if rewrite.sentence.startswith("{"):
         groups["who"] = groups["who"][:1].upper() + groups["who"][1:]
     return Completed(_SPACES.sub(" ", rewrite.sentence.format(**groups)).strip(), rewrite.slots)

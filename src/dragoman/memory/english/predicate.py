@@ -103,6 +103,8 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
         elif not verb and low in ("want", "plan", "wants", "plans", "intend", "intends") and tokens[1:2] == ["to"]:
             planned, wished = True, low.startswith("want")
             del tokens[:2]
+        elif low in ("tend", "tends") and tokens[1:2] == ["to"]:
+            del tokens[:2]  # "I tend to avoid dairy"
         elif low in ("used", "wanted", "planned", "need", "needs", "have", "has", "had", "like", "likes") and tokens[
             1:2
         ] == ["to"]:

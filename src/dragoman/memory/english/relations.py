@@ -84,6 +84,18 @@ _NUMBER = re.compile(fragment("number"), re.IGNORECASE)
 _CALLED = re.compile(r"(?i:called|named) (?P<x>[A-ZÀ-Þ][\w'’-]*+(?: [A-ZÀ-Þ][\w'’-]*+){0,3})")
 _NOT_PLANNED = frozenset("studies booking has pet family card job status home condition aid".split())
 _GENERIC = frozenset("be cost include consist come hold start expire".split())
+_HABITUAL = frozenset(
+    "eat drink watch listen cook bake play wear go walk run swim cycle ride train sleep work exercise travel".split()
+)
+"""Verbs of what people do again and again."""
+_OFTEN = re.compile(
+    r"\b(?:usually|mostly|normally|often|always|typically|generally|regularly|mainly|rarely|seldom|hardly|never"
+    r"|every (?:other )?(?:day|morning|evening|afternoon|night|week|weekend|month|year|summer|winter|\w{3,6}day)"
+    r"|(?:once|twice|\w+ times) an? (?:day|week|month|year)|at (?:the )?weekends?|on \w{3,6}days"
+    r"|most (?:days|nights|evenings))\b",
+    re.IGNORECASE,
+)
+_TO_OTHERS = re.compile(r"\b(?:you|your|here|there|it|that|this|them|him|her|back|out of|wrong|crazy)\b", re.IGNORECASE)
 _LONGEST_OWNED = 6
 _LONGEST_THING = 9
 _LONGEST_NAME = 5
@@ -155,6 +167,17 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
             yield fact(subject, slot + ("!" if ended else ""), value, text, said)
             if not relation.also:
                 return
+    yield from _habit(clause, read, said)
+
+
+def _habit(clause: SubjectClause, read: Predicate, said: str) -> Iterator[Fact]:
+    """What somebody does as a rule: "I usually watch documentaries", "she goes swimming every Friday"."""
+    is_now = read.passing or read.planned or read.past or read.wished or read.ability or read.ended
+    if is_now or read.verb not in _HABITUAL or not read.words or not _OFTEN.search(clause.predicate):
+        return
+    value = trimmed(f"{read.verb} {read.words}")
+    if not _TO_OTHERS.search(read.words) and is_plausible("habit", value):
+        yield fact(clause.subject, "habit", value, clause.text, said)
 
 
 def fact(subject: Subject, relation: str, value: str, text: str, said: str) -> Fact:
@@ -306,7 +329,13 @@ def _matter(clause: SubjectClause, read: Predicate, said: str) -> Iterator[Fact]
     owner, possessive, thing = matter.rpartition("'s ")
     if possessive:
         matter, subject = thing.removesuffix("s") if thing == "names" else thing, Subject(owner, f"My {owner}", owner)
-    if matter.split(" ")[-1] in words("not_matters") or read.verb not in _GENERIC or read.negated or read.planned:
+    is_favourite = re.match(r"favou?rite ", matter) is not None
+    if (
+        (matter.split(" ")[-1] in words("not_matters") and not is_favourite)
+        or read.verb not in _GENERIC
+        or read.negated
+        or read.planned
+    ):
         return
     value = re.sub(
         r"^(?:called|named|now|in(?= [A-Z])|at(?= \d)|on(?= (?:the )?\d|(?= [A-Z]))|about) ", "", trimmed(read.words)

@@ -23,7 +23,11 @@ _CONTRACTIONS = tuple(
         (r"\b(?:can'?t|cannot)\b", "can not"),
         (r"\bwon'?t\b", "will not"),
         (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
-        (r"\b(he|she|it|who|there|that|here)'s(?= (?:got|been|had|broken|lost)\b)", r"\1 has"),
+        (
+            r"\b(he|she|it|who|there|that|here)'s(?= (?:just |already |recently )?(?:got|been|had|broken|lost|turned|become"
+            r"|moved|started|begun|given up|stopped)\b)",
+            r"\1 has",
+        ),
         (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
@@ -82,6 +86,13 @@ def _with_article(match: re.Match[str]) -> str:
     return f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} " if is_occupation(noun) else f"{match[1]} "
 
 
+def _with_description(match: re.Match[str]) -> str:
+    """What stands between commas without its article: "I am Jonas, 67, retired teacher" as "a retired teacher"."""
+    noun = match[3].lower()
+    is_somebody = is_occupation(noun) or noun in words("roles") or noun.endswith(("er", "or", "ist", "ian"))
+    return f"{match[1]}a {match[2]}{match[3]}" if is_somebody else match[0]
+
+
 def _denied(match: re.Match[str]) -> str:
     """What "it is not true that I am" says: "I am not"."""
     subject, _, verb = match[1].rpartition(" ")
@@ -120,9 +131,18 @@ _SLIPS = tuple(
         (r"\b(?:my|our) little ones\b", "my children"),
         (r"\bthe (?=(?:wife|missus|hubby|kids)\b)", "my "),
         (r"\bthe (?=(?:eldest|oldest|youngest)(?:,? (?-i:[A-Z]\w+),)? is (?:\d|[a-z]+$))", "my "),
+        (
+            r"\b(I|we) (?:have )?(?:just )?moved(?: house| home| flat| away| out)?\s?[:;,–-]\s?(?:and )?(?:so )?(?:I am|we are) (?:now )?in (?=(?-i:[A-Z]))",
+            r"\1 have moved to ",
+        ),
         (r"\b(live|lives|living|work|works) (?:right |just |over )?here (?=(?:in|near|at)\b)", r"\1 "),
         (r"^me: ", "I am "),
         (r"^i (?:must|have to|want to|should) (?:say|tell)(?: to)?(?: you)?(?: that)? (?=(?:i|my|we)\b)", ""),
+        (
+            r"(?<=[\w.])(, )((?:retired|former|qualified|trained|freelance|single|full-time|part-time) )([a-z]{3,14})"
+            r"(?=[,.;]|$| (?:and|of|from|in)\b)",
+            _with_description,
+        ),
         (r"\b(i am|he is|she is|my [a-z]+ is) (?=([a-z]{3,18})(?=[.,;]|$| (?:from|in|at|and|by)\b))", _with_article),
         (
             r"\b(?:get|move|go) (?:around|about|everywhere) (?=(?:in|with|on) (?:a|my) (?:wheelchair|walking|scooter|rollator))",

@@ -95,6 +95,7 @@ _HAS_SOMEBODY = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r",? and |, ")
+_USER_WORDS = frozenset("i we me us my our myself".split())
 _ANY = frozenset("any anything something anyone somebody".split())
 _SPOUSES = frozenset(("husband", "wife"))
 _GROUPS: Mapping[str, frozenset[str]] = {
@@ -115,6 +116,8 @@ _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "ma
 """Relations of which another value is a no."""
 _DIETS = frozenset("vegetarian vegan pescatarian pescetarian".split())
 _MEATLESS = frozenset("meat pork beef lamb chicken steak bacon sausage".split())
+_ALIKE = {"allergy": ("avoids", "condition", "diet")}
+"""Relations that say something of what was asked, where nothing else does."""
 _LABELS = {
     "name": "{whose} name",
     "age": "how old {who} {be}",
@@ -154,6 +157,17 @@ def answered(
     asked = _Questions(live, past, analyse)
     found = asked.answer(question)
     return None if found is not None and found.kind == "untold" and asked.may_be_told(question) else found
+
+
+def asks_for_own_fact(text: str) -> bool:
+    """Whether a question asks for a fact about the user and nothing else: "Where do I live?"."""
+    question = _plain(text) or ""
+    for _, pattern in _SLOTS:
+        match = pattern.fullmatch(question)
+        if match is not None:
+            groups = match.groupdict()
+            return (groups.get("who") or groups.get("who2") or "").casefold() in _USER_WORDS
+    return False
 
 
 def _plain(text: str) -> str | None:
@@ -210,7 +224,8 @@ class _Questions:
             if match is not None:
                 found = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
                 own = found is not None and found.kind == "known" and fact_of(found.facts[0]).subject == USER
-                return None if own else found  # the reader quotes a fact of the user's own
+                # The reader quotes a fact of the user's own, which it finds by the words of the question.
+                return None if own and self._analyse(question) else found
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
@@ -271,7 +286,14 @@ class _Questions:
                 return None
             return _made("named", self._rows_of(who), people) if people else _untold("name", who)
         rows = [row for row, fact in self._known if fact.subject.casefold() in who.keys and fact.relation == slot]
-        return _made("known", rows[-1:] if who.is_user else rows) if rows else _untold(slot, who)
+        if rows:
+            return _made("known", rows[-1:] if who.is_user else rows)
+        kin = [
+            row
+            for row, fact in self._known
+            if fact.subject.casefold() in who.keys and fact.relation in _ALIKE.get(slot, ())
+        ]
+        return replace(_untold(slot, who), facts=tuple(kin[-_MOST_SHOWN:]))
 
     def _speaks_of(self, thing: str) -> bool:
         """Whether a fact names a thing of the user's."""
@@ -393,7 +415,7 @@ class _Questions:
     def _who(self, named: str) -> _Who | None:
         """Whom words name; no keys where they name somebody or something of the user's that is not known."""
         said = named.strip().casefold()
-        if said in ("i", "we", "me", "us", "my", "our", "myself"):
+        if said in _USER_WORDS:
             return _THE_USER
         known = {name.casefold(): (name, role) for name, role in self._people.items()}
         owned = re.fullmatch(r"(?:my|our) (?P<noun>.+)", said)

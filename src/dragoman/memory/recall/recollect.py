@@ -15,8 +15,10 @@ from dragoman.memory.deletion.forgetting import fitting
 from dragoman.memory.recall.history import EVER, believed, is_current, told, valid
 from dragoman.memory.recall.topics import Topic, topic_of
 from dragoman.memory.reconcile import fact_of
+from dragoman.memory.subjects import USER
 from dragoman.memory.upkeep import PENDING
 from dragoman.text import lazy_re as re
+from dragoman.text.language import language as language_of
 
 _LONGEST = 240
 _CUE = re.compile(
@@ -59,6 +61,7 @@ _BEFORE = re.compile(
     r"\b(?:before|previously|formerly|earlier|used? to)\b|\bmy (?:previous|former|old|last)\b|以前|之前|原来|从前|曾经",
     re.IGNORECASE,
 )
+_WAS = re.compile(r"\b(?:was|were|did|had)\b|以前|之前|原来|从前", re.IGNORECASE)
 _PERSONAL_PAST = re.compile(
     r"\b(?:did|was|were) (?:i|my|we)\b|\bmy (?:previous|former|old)\b|\bwas the name of my\b|我", re.IGNORECASE
 )
@@ -122,9 +125,10 @@ def recollection(asking: Asking) -> Recollection | None:
         (_UNTIL, _until_when),
         (_SINCE, _since_when),
     ):
-        if pattern.search(text):
+        if pattern.search(text) and not (pattern is _AGE and _BEFORE.search(text)):
             return answer(asking)
-    if not _PERSONAL_PAST.search(text):
+    topic = None if _PERSONAL_PAST.search(text) or not _WAS.search(text) else _topic(asking)
+    if not _PERSONAL_PAST.search(text) and (topic is None or topic.subject == USER):
         return None
     period = asking.period()
     if _BEFORE.search(text) and (period is None or period.start is None):
@@ -190,7 +194,7 @@ def _how_old(asking: Asking) -> Recollection | None:
     if not ages and (born is None or not born.year):
         return None
     if ages and born is None and ages[-1].meta.get("said_at", "") > stamp(asking.at - timedelta(days=180)):
-        return None
+        return asking.made("known", ages[-1:]) if language_of(asking.text) == "zh" else None
     age = age_at(fact_of(ages[-1]) if ages else None, born, asking.at, asking.zone)
     if age is None:
         return None

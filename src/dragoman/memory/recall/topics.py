@@ -14,6 +14,7 @@ _SLOTS = Lazy(
     {
         "home": r"\b(?:liv(?:e|es|ed|ing)|home|address|mov(?:e|ed)|reside[sd]?|hometown)\b|住|搬|地址|住址",
         "job": r"\b(?:work(?:s|ed|ing)?|job|employer|employed|profession|company|for a living)\b"
+        r"|\bwhat (?:do|did|does) [\w ]{1,30} do\b"
         "|工作|上班|职业|公司|任职|入职",
         "name": r"\b(?:called|name)\b|名字|叫什么",
         "birthday": r"\b(?:birthday|born)\b|生日|出生",
@@ -21,6 +22,7 @@ _SLOTS = Lazy(
         "allergy": r"\ballerg(?:y|ic|ies)\b|过敏",
         "hobby": r"\bhobb(?:y|ies)\b|爱好",
         "pet": r"\bpets?\b|宠物",
+        "age": r"\bhow old\b|\bage\b|几岁|多大",
         "budget": r"\bbudget\b|预算",
         "lodging": r"\b(?:hotel|stay(?:ed|ing)?|lodging)\b|酒店",
         "studies": r"\bstud(?:y|ied|ying)\b|学习|专业",

@@ -150,6 +150,18 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"(?:my|our)\s+\S", re.IGNORECASE)
+_ATTRIBUTE = (
+    r"(?:ages?|(?:first |last |full )?names?|birthdays?|date of birth|address(?:es)?|jobs?|professions?|diets?"
+    r"|allerg(?:y|ies)|illness(?:es)?|conditions?|schools?|(?:phone )?numbers?|e-?mails?|weights?|heights?"
+    r"|hobb(?:y|ies)|nationality|religion|wheelchair|diagnosis)"
+)
+_THEIRS = re.compile(rf"(?-i:[A-ZÀ-Þ])[\w-]+['’]s? {_ATTRIBUTE}", re.IGNORECASE)
+_THEIR_CLAUSE = re.compile(
+    r"(?:how (?:old|tall|heavy)|where|who|what|when) (?-i:[A-ZÀ-Þ])[\w-]+ "
+    r"(?:is|was|lives?|works?|likes?|hates?|eats?|does|has|had|needs?)(?: (?:born|from|allergic to))?",
+    re.IGNORECASE,
+)
+"""What is known of somebody by name: "Karl's age", "where Ida lives"."""
 _ASIDE = re.compile(
     r"\s*(?:he|she|they|it|i|we|you|who|which|that|this|there|but|my|our|his|her|their|its|not|no|nor|or"
     r"|and (?:my|our|i|that)|please|too|also|either|as|because|since|thanks|thank)(?:\b|['’])"
@@ -266,7 +278,7 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
         core = core[wrapper.end() :]
     if not core or _IDIOM.match(core) or _CONDITION.search(core) or _BEHAVIOUR.search(core):
         return None
-    if topic or _CLAUSE.match(core) or _is_quotation(core):
+    if topic or _CLAUSE.match(core) or _THEIR_CLAUSE.fullmatch(core) or _is_quotation(core):
         return core
     noun, _, aside = core.partition(",")
     if aside and not (_ASIDE.match(aside) or _APPOSITION.fullmatch(aside)):
@@ -274,7 +286,8 @@ def _fact(whole: str, *, forgets: bool) -> str | None:
             None  # a list of orders, or a remark: "Clear my throat, take a breath", "Forget my diet, tonight we feast"
         )
     is_elsewhere = not forgets and (_DEVICE.search(noun) or _ELSEWHERE.search(noun))
-    return noun if _NOUN.match(noun) and not is_elsewhere and not _LATER.search(noun) else None
+    is_known = _NOUN.match(noun) or _THEIRS.fullmatch(noun)
+    return noun if is_known and not is_elsewhere and not _LATER.search(noun) else None
 
 
 def _is_quotation(text: str) -> bool:
