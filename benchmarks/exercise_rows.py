@@ -27,7 +27,7 @@ from typing import Any
 
 from dragoman.core.values import Context, Evidence, Passage
 from dragoman.decision.chinese.gloss import gloss, gloss_lines
-from dragoman.decision.chinese.glossed import whole
+from dragoman.decision.chinese.glossed import whole as with_exception
 from dragoman.decision.joint import JointRanker, Option, distinct, placed
 from dragoman.decision.relations import user_values, with_relations
 from dragoman.models.onnx.encoder import OnnxEncoder
@@ -78,7 +78,7 @@ def as_sentence(option: Option) -> Sentence:
     if language(option.sentence) == "zh":
         passage = option.evidence.passage
         path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
-        return Sentence(f"{path}: " if path else "", whole(option))
+        return Sentence(f"{path}: " if path else "", with_exception(option))
     whole = placed(option)
     start = whole.rindex(option.sentence)
     return Sentence(whole[:start], whole[start:])

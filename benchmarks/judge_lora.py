@@ -13,20 +13,23 @@ falls to nothing over `--seconds`. Measured on `dev.jsonl` after each epoch, as 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import torch
-from judge_student import LABELS, _BY_HAND, by_code, read
+from judge_student import labelled, read
 from judge_teacher import report
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 WORDS = (" yes", " no", " unknown", " value", " none")
 _LONGEST = 224
+_NEIGHBOURS = 4
+"""Sentences beside the deciding one that are learned from: the nearest."""
 _TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -72,20 +75,15 @@ class Judge(nn.Module):
         return hidden[torch.arange(len(ids), device=ids.device), lengths - 1].float() @ self.answers.t().float()
 
 
-def examples(rows: Path, limit: int | None) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
-    """Rows with the probabilities of the five labels."""
-
-    def taught(name: str) -> NDArray[np.float32]:
-        return np.load(rows / f"{name}-labels.npy").astype(np.float32)
-
-    train = read(rows / "train.jsonl", limit)
-    written = {row["group"]: row for row in train if row.get("main")}
-    for row, chances in zip(train, taught("train"), strict=False):
-        gold = np.eye(5, dtype=np.float32)[LABELS.index(row["label"])]
-        yield row, _BY_HAND * gold + (1 - _BY_HAND) * chances if chances.sum() else gold
-    for row, chances in zip(read(rows / "variants.jsonl", limit), taught("variants"), strict=False):
-        code = by_code(row, written[row["group"]]) if row["group"] in written else None
-        yield row, chances if code is None else 0.5 * code / code.sum() + 0.5 * chances
+def examples(rows: Path, limit: int | None) -> list[tuple[dict[str, Any], NDArray[np.float32]]]:
+    """The labelled rows; of the neighbours of a deciding sentence, `_NEIGHBOURS` for each exercise."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for row, chances in labelled(rows, limit):
+        seen[row["group"]] += row["kind"] == "neighbour"
+        if chances is not None and (row["kind"] != "neighbour" or seen[row["group"]] <= _NEIGHBOURS):
+            chosen.append((row, chances))
+    return chosen
 
 
 class Rows:
@@ -141,8 +139,8 @@ def main() -> None:
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--dropout", type=float, default=0.05)
-    parser.add_argument("--rate", type=float, default=8e-4)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=int, help="rows of each file, for a trial")
     given = parser.parse_args()
@@ -153,7 +151,7 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
     words = [tokenizer.encode(word).ids[0] for word in WORDS]
     model = Judge(given.model, words, given.rank, given.alpha, given.dropout).to(device)
-    known = list(examples(given.rows, given.limit))
+    known = examples(given.rows, given.limit)
     texts = Rows(tokenizer, [prompt(row) for row, _ in known], device)
     wanted = torch.from_numpy(np.array([chances for _, chances in known], np.float32)).to(device)
     dev = {name: read(given.rows / f"{name}.jsonl", given.limit) for name in ("dev", "dev-zh")}

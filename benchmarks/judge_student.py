@@ -127,24 +127,39 @@ def read(file: Path, limit: int | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in content.decode("utf-8").splitlines()[:limit]]
 
 
-def examples(rows: Path, others: Path | None, limit: int | None) -> Iterator[Example]:
-    """Everything that is learned from."""
+def labels_of(rows: Path, name: str, count: int) -> NDArray[np.float32]:
+    """The labels of the larger judge for the rows of a file; zeros where it was not asked."""
+    file = rows / f"{name}-labels.npy"
+    return np.load(file).astype(np.float32) if file.exists() else np.zeros((count, len(LABELS)), np.float32)
 
-    def taught(name: str) -> NDArray[np.float32]:
-        return np.load(rows / f"{name}-labels.npy").astype(np.float32)
 
+def labelled(rows: Path, limit: int | None) -> Iterator[tuple[dict[str, Any], NDArray[np.float32] | None]]:
+    """The rows of the exercises with the probabilities of their labels; None where nobody labelled one."""
     train = read(rows / "train.jsonl", limit)
     written = {row["group"]: row for row in train if row.get("main")}
-    for row, chances in zip(train, taught("train"), strict=False):
-        gold = np.eye(5, dtype=np.float32)[LABELS.index(row["label"])]
-        yield exercise(row, _BY_HAND * gold + (1 - _BY_HAND) * chances if chances.sum() else gold)
-    for row, chances in zip(read(rows / "variants.jsonl", limit), taught("variants"), strict=False):
-        code = by_code(row, written[row["group"]]) if row["group"] in written else None
-        yield exercise(row, chances if code is None else 0.5 * code / code.sum() + 0.5 * chances)
-    generated = read(rows / "generated.jsonl", limit)
-    if generated:
-        for row, chances in zip(generated, taught("generated"), strict=False):
+    for row, chances in zip(train, labels_of(rows, "train", len(train)), strict=False):
+        gold = 0.94 * np.eye(5, dtype=np.float32)[LABELS.index(row["label"])] + 0.012
+        yield row, _BY_HAND * gold + (1 - _BY_HAND) * chances if chances.sum() else gold
+    for name in ("variants", "generated"):
+        some = read(rows / f"{name}.jsonl", limit)
+        for row, chances in zip(some, labels_of(rows, name, len(some)), strict=False):
+            code = by_code(row, written[row["group"]]) if row["group"] in written else None
+            if code is None:
+                yield row, chances if chances.sum() else None
+            else:
+                code = code / code.sum()
+                yield row, 0.5 * code + 0.5 * chances if chances.sum() else code
+
+
+def examples(rows: Path, others: Path | None, limit: int | None) -> Iterator[Example]:
+    """Everything that is learned from; what nobody labelled keeps the answers of the judge that is taught on."""
+    for row, chances in labelled(rows, limit):
+        if chances is not None:
             yield exercise(row, chances)
+        else:
+            example = exercise(row, np.zeros(5, np.float32))
+            example.answers, example.verdict = -1.0, (-1.0,) * 4
+            yield example
     if others:
         yield from map(other, read(others, limit))
 
@@ -327,7 +342,8 @@ def save(net: Student, out: Path) -> None:
         if not name.endswith(("position_ids", "token_type_ids"))
     }
     words = "encoder.embeddings.word_embeddings.weight"
-    halves = state.pop(words).chunk(2) if net.encoder.embeddings.word_embeddings.weight.requires_grad else ()
+    matrix = state.pop(words)
+    halves = matrix.chunk(2) if net.encoder.embeddings.word_embeddings.weight.requires_grad else ()
     pieces: list[dict[str, Tensor]] = [{f"{words}.{number}": half.contiguous()} for number, half in enumerate(halves)]
     piece: dict[str, Tensor] = {}
     for name in sorted(state):
@@ -337,6 +353,19 @@ def save(net: Student, out: Path) -> None:
         piece[name] = state[name]
     for number, each in enumerate([*pieces, piece]):
         save_file(each, str(out / f"{number}.safetensors"))
+
+
+def keep_answers(net: Student, known: Sequence[Example], texts: Texts, device: str) -> int:
+    """Label the examples that have no label by what the judge says of them before it learns; returns how many."""
+    bare = [number for number, each in enumerate(known) if each.verdict[0] < 0 and each.entails < 0
+            and max(each.answers, each.bears, each.needs) < 0]  # fmt: skip
+    if bare:
+        said = scores(net, texts, device)
+        verdict = torch.from_numpy(said["verdict"]).softmax(-1).numpy()
+        answers = torch.from_numpy(said["answers"][:, 0]).sigmoid().numpy()
+        for number in bare:
+            known[number].verdict, known[number].answers = verdict[number].tolist(), float(answers[number])
+    return len(bare)
 
 
 class Measure:
@@ -398,6 +427,10 @@ def fit(net: Student, known: Sequence[Example], texts: Texts, measure: Measure, 
             return
 
 
+def _layers_of(base: Path) -> int:
+    return int(json.loads((base / "config.json").read_text())["num_hidden_layers"])
+
+
 def main() -> None:
     """Train, measure and save."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -428,6 +461,13 @@ def main() -> None:
     known = list(examples(given.rows, given.other, given.limit))
     texts = Texts(tokenizer, [(each.first, each.second) for each in known], device)
     measure = Measure(given, tokenizer, device)
+    if given.layers == _layers_of(given.base):
+        print(f"{keep_answers(net, known, texts, device)} examples keep their answers", flush=True)
+    else:  # layers that were taken twice say nothing yet
+        known = [
+            each for each in known if max(each.answers, each.bears, each.needs, each.entails, each.verdict[0]) >= 0
+        ]
+        texts = Texts(tokenizer, [(each.first, each.second) for each in known], device)
     print(f"{len(known)} examples; before: {measure.line(net)}", flush=True)
     fit(net, known, texts, measure, given)
     save(net, given.out)

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from dragoman.core.protocols import warm
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.bearing import Bearing, Features, likely, likely_when_read
+from dragoman.decision.facts import situation
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
+from dragoman.decision.subjects import USER, is_of_user_alone, is_person
 from dragoman.decision.values import Verdict
 from dragoman.text.query import plainly_asked, standalone
 
@@ -62,7 +64,7 @@ class SentenceJudge:
         Facts of other matters would blur what a sentence answers: those that clearly have nothing to do with it are
         left out, and the others are read alone with the best sentences, to keep only those that bear on them.
         """
-        told = [" ".join(fact.text.split()) for fact in facts]
+        told = [" ".join(fact.text.split()) for fact in facts_about(question, facts)]
         near = self._near(question, options, told)
         scores = self._scores(question, [(o, [told[i] for i in known]) for o, known in zip(options, near, strict=True)])
         if not any(near) or (self._chooser() is None and len(told) < 2):
@@ -84,6 +86,7 @@ class SentenceJudge:
         self, question: str, option: Option, facts: Sequence[Evidence], verdict: Verdict
     ) -> list[tuple[Evidence, float, float]]:
         """The facts that may bear on a sentence, likeliest first, with how probably and what they add to a verdict."""
+        facts = facts_about(question, facts)
         told = [" ".join(fact.text.split()) for fact in facts]
         (near,) = self._near(question, [option], told)
         bare, *alone = self._scores(question, [(option, []), *((option, [told[i]]) for i in near)])
@@ -139,6 +142,15 @@ def _changes(score: PairScore, bare: PairScore) -> bool:
     """Whether a fact makes a sentence say yes or no, or speak to the question: the rule where nothing was trained."""
     gains = [score.verdict[name] - bare.verdict[name] for name in _SAID]
     return max(*gains, score.answers - bare.answers) >= _MATTERS
+
+
+def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
+    """The facts that may matter to a question: where it is about somebody else, none of the user's own state."""
+    texts = [fact.text for fact in facts]
+    now = situation(texts, question)
+    if now.subject == USER or not is_person(now.subject, now.people):
+        return list(facts)
+    return [fact for fact in facts if not is_of_user_alone(fact.text, now.people)]
 
 
 def question_of(context: Context) -> str:

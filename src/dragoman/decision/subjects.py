@@ -186,6 +186,30 @@ def same(fact: frozenset[str], asked: frozenset[str]) -> bool:
     return bool(asked & fact) or ("child" in asked and bool(fact & CHILDREN))
 
 
+_OWN_STATE = re.compile(
+    r"^(?:i am|i'm|i have|i've got|i've had|i suffer|i cannot|i can't|i can not|i do not|i don't|i never|i wear|i weigh|i take)\b",
+    re.IGNORECASE,
+)
+_SHARED = re.compile(
+    r"\b(?:we|we're|us|our|ours|both|together|family|member(?:ship)?s?|resident|citizen|student|card|pass|tickets?"
+    r"|booked|booking|reserv\w+|bought|coming|come|with|here|from)\b",
+    re.IGNORECASE,
+)
+
+
+def is_of_user_alone(fact: str, known: People) -> bool:
+    """Whether a fact tells what the user is, has or cannot do, which says nothing of anybody else.
+
+    A membership, a booking or a day may count for those who come along.
+    """
+    return (
+        _OWN_STATE.match(fact) is not None
+        and _SHARED.search(fact) is None
+        and _OWN.search(fact) is None
+        and not _mentioned(fact.lower(), known)
+    )
+
+
 def is_person(keys: frozenset[str], known: People) -> bool:
     """Whether keys stand for the user or a person."""
     return (
