@@ -164,7 +164,7 @@ class RemoteModel:
             sleep=sleep,
             clock=clock,
         )
-        self.knowledge = Knowledge(self.endpoint, wanted=profile, model=model, window=window)
+        self.knowledge = Knowledge(self.endpoint, wanted=profile, model=model, window=window, clock=clock)
 
     @property
     def name(self) -> str:
