@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,7 @@ from dragoman.cli.terminal.agent_options import (
     opened,
     piped,
 )
+from dragoman.cli.terminal.messages import printable, tell
 from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
 from dragoman.core.control import TurnControl
 from dragoman.core.errors import ConfigError, DragomanError
@@ -80,29 +80,24 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
     for number, raw in enumerate(piped(), start=1):
         line = raw.decode("utf-8", "surrogateescape").strip()
         if not line:
-            _warn(f"Line {number} is empty and was skipped.")
+            tell(f"Line {number} is empty and was skipped.")
             continue
         try:
             reply = assistant.ask(line, user=user, dialogue=dialogue, **options_of(control))
         except DragomanError as error:
             # One bad turn must not cost the turns that follow it.
             all_answered = False
-            _warn(f"Line {number}: {rendering.error_text(error)}")
+            tell(f"Line {number}: {rendering.error_text(error)}")
             if as_json:
                 write_line(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
             continue
         if as_json:
             print_json(reply)
         else:
-            write_line(_folded(rendering.printable(reply.text)))
+            write_line(_folded(printable(reply.text)))
     return all_answered
 
 
 def _folded(text: str) -> str:
     """A reply on one line, and each item of a list on a line of its own."""
     return "\n".join(" ".join(part.split()) for part in re.split(r"\n(?=- )", text))
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

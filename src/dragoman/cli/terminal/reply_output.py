@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.messages import printable
 from dragoman.core.trace import Note, Reply
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | Non
                 if status is not None:
                     status.stop()
                 begun = True
-                line.write(rendering.printable(piece))
+                line.write(printable(piece))
     finally:
         if status is not None:
             status.stop()
         if begun:
             console.out("")
     if reply is not None and not begun:
-        console.out(rendering.printable(reply.text), highlight=False)
+        console.out(printable(reply.text), highlight=False)
     return reply
 
 
