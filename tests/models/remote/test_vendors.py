@@ -247,6 +247,14 @@ def test_a_wrong_model_name_is_told_with_the_nearest():
         assert len(mock.requests) == 1, "a wrong name is not tried again"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_is_never_its_own_cause(stream, monkeypatch):
+    monkeypatch.setenv("MOCK_KEY", " ")
+    with closing(model_of(OpenRouterMock(credit=False))) as model, pytest.raises(EndpointError) as caught:
+        list(model.stream(PROMPT, max_tokens=16)) if stream else model.generate([PROMPT], max_tokens=16)
+    assert caught.value not in (caught.value.__cause__, caught.value.__context__)
+
+
 def test_no_credit_names_the_remedy_and_is_not_tried_again():
     mock = OpenRouterMock(credit=False)
     with closing(model_of(mock)) as model, pytest.raises(EndpointError) as caught:
