@@ -67,6 +67,26 @@ def test_ask_takes_a_model_by_name(agent, capfd):
     assert "6 francs" in capfd.readouterr().out
 
 
+def test_a_reply_without_the_model_that_should_word_it_says_so_once(agent, capfd, monkeypatch):
+    place = agent / "agent.toml"
+    text = place.read_text(encoding="utf-8").replace('[reader]\nkind = "prompted"', '[reader]\nkind = "grounded"')
+    place.write_text(text.replace('[gate]\nkind = "prompted"', '[gate]\nkind = "always"'), encoding="utf-8")
+    mock = OllamaMock(written)
+
+    def refuse(body):
+        raise RefusedError(401, {"error": {"message": "No."}})
+
+    mock.check = refuse
+    with served(mock) as url:
+        model = f"ollama:qwen3:4b@{url}"
+        assert command("ask", "--agent", str(agent), "--model", model, "What does a day ticket cost?") == 0
+        first = capfd.readouterr()
+        assert command("ask", "--agent", str(agent), "--model", model, "What does a day ticket cost?") == 0
+    assert "6 francs" in first.out
+    assert first.err.startswith("Warning: the model failed: ") and "key_env" in first.err
+    assert capfd.readouterr().err == ""
+
+
 def test_a_wrong_model_name_is_told_with_the_nearest(agent, capfd):
     with served(OllamaMock(written)) as url:
         assert command("ask", "--agent", str(agent), "--model", f"ollama:qwen3:5b@{url}", "What does it cost?") == 1

@@ -23,6 +23,7 @@ from dragoman.cli.terminal.agent_options import (
     piped,
 )
 from dragoman.cli.terminal.messages import printable, tell
+from dragoman.cli.terminal.reply_output import tell_trouble
 from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
 from dragoman.core.control import TurnControl
 from dragoman.core.errors import ConfigError, DragomanError
@@ -95,6 +96,7 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
             print_json(reply)
         else:
             write_line(_folded(printable(reply.text)))
+            tell_trouble(reply)
     return all_answered
 
 

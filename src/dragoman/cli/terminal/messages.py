@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 _KEPT = "\n\t"
 
@@ -18,3 +19,9 @@ def tell(text: str) -> None:
     """Write a message to standard error."""
     sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
+
+
+@cache
+def tell_once(text: str) -> None:
+    """Write a message to standard error, the first time that it is given."""
+    tell(text)
