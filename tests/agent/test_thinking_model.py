@@ -12,10 +12,12 @@ from dragoman.core.codec import encode
 from dragoman.models.remote.model import RemoteModel
 from dragoman.testing import StubEncoder
 from dragoman.testing.vendors import (
+    MOCKS,
     AnthropicAdaptiveMock,
+    AnthropicMock,
     LlamaCppMock,
     OllamaMock,
-    OpenAIReasoningMock,
+    OpenRouterMock,
     PlainMock,
     VllmMock,
 )
@@ -54,15 +56,15 @@ def written(prompt):
 
 @pytest.fixture(
     params=[
-        (PlainMock, "plain", "off"),
+        *((kind, name, "off") for name, kind in MOCKS.items()),
         (PlainMock, "auto", "off"),
         (VllmMock, "vllm", "default"),
         (OllamaMock, "ollama", "low"),
         (LlamaCppMock, "auto", "default"),
-        (OpenAIReasoningMock, "openai-reasoning", "off"),
+        (AnthropicMock, "anthropic", "high"),
         (AnthropicAdaptiveMock, "anthropic", "off"),
     ],
-    ids=lambda param: f"{param[0].__name__} as {param[1]}",
+    ids=lambda param: f"{param[0].__name__} as {param[1]}, reasoning {param[2]}",
 )
 def assistant(request, tmp_path, monkeypatch):
     monkeypatch.setenv("MOCK_KEY", "s3cret")
@@ -107,9 +109,18 @@ def test_a_thinking_model_holds_a_whole_conversation(assistant):
         assert "think>" not in text
 
 
+def test_a_reply_that_is_stopped_midway_is_not_kept_and_the_next_turn_works(assistant):
+    stream = assistant.stream("What does a day ticket cost?", user="ana", dialogue="d")
+    assert "zxqv" not in next(piece for piece in stream if isinstance(piece, str))
+    stream.close()
+    assert assistant.history(user="ana", dialogue="d") == ()
+    assert "6 francs" in assistant.ask("What does a day ticket cost?", user="ana", dialogue="d").text
+
+
 def test_every_role_notes_what_it_asked_of_the_model(assistant):
     reply = assistant.ask("How much is a day ticket?")
     asked = {note.role: note.total_usage.calls for note in reply.trace}
     assert asked["gate"] >= 1 and asked["planner"] == asked["reader"] == 1 and asked["retriever"] == 0
     assert reply.trace.usage.calls == sum(asked.values())
-    assert reply.trace.price is None, "this address has no list prices"
+    told = reply.trace.price is not None
+    assert told == (assistant.model.name == OpenRouterMock.model), "no list prices here; a router says its own"

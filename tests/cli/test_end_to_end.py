@@ -45,6 +45,18 @@ def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
     assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
 
 
+@pytest.mark.trust
+def test_control_characters_in_names_of_files_do_not_reach_the_terminal(agent):
+    (agent / "documents" / "\x1b]0;owned\x07.pdf").write_text("no PDF")
+    (agent / "documents" / "\x1b[31mred\x07 lantern.txt").write_text("The red lantern costs 3 francs.")
+    asked = run("ask", "--why", "What does the red lantern cost?", cwd=agent)
+    assert b"could not read" in asked.stderr and b"3 francs" in asked.stdout and b"[31mred" in asked.stdout
+    read = run("ingest", "documents", "--source", "DOCUMENTS", cwd=agent)
+    assert b"Failed: " in read.stderr
+    for text in (asked.stdout, asked.stderr, read.stdout, read.stderr):
+        assert b"\x1b" not in text and b"\x07" not in text
+
+
 @pytest.mark.slow
 @pytest.mark.trust
 def test_forgotten_user_leaves_no_byte_in_the_state(agent):

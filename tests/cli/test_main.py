@@ -183,6 +183,14 @@ def test_error_long_after_an_interrupt_is_told(capfd, stub, monkeypatch):
     assert code == 1 and "more than once" in err
 
 
+def test_errors_that_cause_each_other_in_a_circle_are_told(capfd, stub, monkeypatch):
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert not interrupts.caused(first)
+    first.__cause__ = first
+    assert not interrupts.caused(first)
+
+
 def test_interrupts_are_ignored_where_they_were_before(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

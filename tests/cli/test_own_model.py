@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.cli.main import run
 from dragoman.testing.vendors import AnthropicMock, OllamaMock, PlainMock, served
+from dragoman.testing.vendors.mock import RefusedError
 
 AGENT = """
 name = "Robin"
@@ -66,10 +67,48 @@ def test_ask_takes_a_model_by_name(agent, capfd):
     assert "6 francs" in capfd.readouterr().out
 
 
+def test_a_reply_without_the_model_that_should_word_it_says_so_once(agent, capfd, monkeypatch):
+    place = agent / "agent.toml"
+    text = place.read_text(encoding="utf-8").replace('[reader]\nkind = "prompted"', '[reader]\nkind = "grounded"')
+    place.write_text(text.replace('[gate]\nkind = "prompted"', '[gate]\nkind = "always"'), encoding="utf-8")
+    mock = OllamaMock(written)
+
+    def refuse(body):
+        raise RefusedError(401, {"error": {"message": "No."}})
+
+    mock.check = refuse
+    with served(mock) as url:
+        model = f"ollama:qwen3:4b@{url}"
+        assert command("ask", "--agent", str(agent), "--model", model, "What does a day ticket cost?") == 0
+        first = capfd.readouterr()
+        assert command("ask", "--agent", str(agent), "--model", model, "What does a day ticket cost?") == 0
+    assert "6 francs" in first.out
+    assert first.err.startswith("Warning: the model failed: ") and "key_env" in first.err
+    assert capfd.readouterr().err == ""
+
+
 def test_a_wrong_model_name_is_told_with_the_nearest(agent, capfd):
     with served(OllamaMock(written)) as url:
         assert command("ask", "--agent", str(agent), "--model", f"ollama:qwen3:5b@{url}", "What does it cost?") == 1
     assert "qwen3:4b" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(401, "key_env"), (402, "credit"), (404, "url"), (400, "chat template"), (529, "overloaded")]
+)
+def test_whatever_an_endpoint_refuses_is_told_with_its_remedy(agent, capfd, monkeypatch, status, remedy):
+    monkeypatch.setattr("dragoman.models.remote.endpoint._RETRIED", frozenset())
+    mock = OllamaMock(written)
+
+    def refuse(body):
+        words = "This tokenizer has no chat template." if status == 400 else "No."
+        raise RefusedError(status, {"error": {"message": words}})
+
+    mock.check = refuse
+    with served(mock) as url:
+        assert command("ask", "--agent", str(agent), "--model", f"ollama:qwen3:4b@{url}", "What does it cost?") == 1
+    said = capfd.readouterr()
+    assert said.err.startswith("Error: ") and remedy in said.err and said.out == ""
 
 
 @pytest.mark.parametrize(

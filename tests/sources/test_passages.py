@@ -28,6 +28,14 @@ def test_passage_keeps_title_headings_position_origin_and_parent():
     assert second.indexed == "Quay > Prices\ntwo"
 
 
+def test_what_names_a_passage_holds_no_control_characters():
+    named = passages("A ticket costs 3 francs.", name="\x1b[31mred\u202e\x07\nticket.txt")[0]
+    assert named.title == "[31mred ticket"
+    section = Section((DocumentBlock("A ticket costs 3 francs."),), headings=("Fares\x1b[2J",))
+    told = cut(Document("Quay\x07\n\x1bfares", (section,)), "DOCS", "a.eml")[0]
+    assert (told.title, told.headings) == ("Quay fares", ("Fares[2J",))
+
+
 def test_short_paragraphs_are_joined_up_to_the_limit():
     text = "\n\n".join(sentence(i, 50) for i in range(4))
     assert [passage.text.count("Fact") for passage in passages(text)] == [2, 2]

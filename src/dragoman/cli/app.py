@@ -35,6 +35,7 @@ from dragoman.cli.facts import forget, memory, recall, remember
 from dragoman.cli.label import thumbs
 from dragoman.cli.models import weights
 from dragoman.cli.store import copies
+from dragoman.cli.terminal.messages import tell
 
 _EPILOG = "Start with: dragoman chat. For your own files: dragoman init NAME -d FOLDER"
 
@@ -125,7 +126,7 @@ class _Stderr(logging.Handler):
     """Log handler for the current standard error; formats warnings like those of the commands."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"{self.format(record)}\n")
+        tell(self.format(record))
 
 
 def _log_to_stderr(level: int) -> None:

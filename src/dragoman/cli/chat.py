@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,8 @@ from dragoman.cli.terminal.agent_options import (
     opened,
     piped,
 )
+from dragoman.cli.terminal.messages import printable, tell
+from dragoman.cli.terminal.reply_output import tell_trouble
 from dragoman.cli.terminal.turn_options import MemoryUse, Private, Retrieve, options_of
 from dragoman.core.control import TurnControl
 from dragoman.core.errors import ConfigError, DragomanError
@@ -87,11 +88,12 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
         if as_json:
             print_json(reply)
         else:
-            write_line(_folded(rendering.printable(reply.text)))
+            write_line(_folded(printable(reply.text)))
+            tell_trouble(reply)
         return reply
 
     def next_line(question: str) -> str:
-        _warn(question)
+        tell(question)
         return next(lines, (0, b""))[1].decode("utf-8", "surrogateescape")
 
     chat = ChatLoop(
@@ -106,7 +108,7 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
     for number, raw in lines:
         line = raw.decode("utf-8", "surrogateescape").strip()
         if not line:
-            _warn(f"Line {number} is empty and was skipped.")
+            tell(f"Line {number} is empty and was skipped.")
             continue
         if line == "/quit":
             break
@@ -116,7 +118,7 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
         except DragomanError as error:
             # One bad turn must not cost the turns that follow it.
             all_answered = False
-            _warn(f"Line {number}: {rendering.error_text(error)}")
+            tell(f"Line {number}: {rendering.error_text(error)}")
             if as_json:
                 write_line(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False))
     return all_answered
@@ -125,8 +127,3 @@ def _converse(assistant: Assistant, *, user: str, dialogue: str, as_json: bool, 
 def _folded(text: str) -> str:
     """A reply on one line, and each item of a list on a line of its own."""
     return "\n".join(" ".join(part.split()) for part in re.split(r"\n(?=- )", text))
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.messages import printable
 
 if TYPE_CHECKING:
     from dragoman.core.trace import Reply
@@ -97,7 +98,7 @@ def _reply_text(reply: Reply, what: Sequence[str]) -> str:
     if "plan" in what:
         parts.append(rendering.route(reply.plan) or "no source")
     if "evidence" in what:
-        parts.append(", ".join(rendering.printable(piece.id) for piece in reply.evidence) or "no passage")
+        parts.append(", ".join(printable(piece.id) for piece in reply.evidence) or "no passage")
     if "reply" in what:
         parts.append(f"“{rendering.one_line(reply.text, _TEXT_WIDTH)}”")
     return " · ".join(parts)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.terminal import dataset_tables, rendering
+from dragoman.cli.terminal.messages import printable
 from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import ConfigError, InputError
 
@@ -317,9 +318,7 @@ def _reading() -> Iterator[None]:
 def _print_problems(problems: Sequence[Problem], most: int, total: int) -> None:
     ranked = sorted(problems, key=lambda problem: problem.severity != "error")  # errors first, else as they come
     for problem in ranked[:most]:
-        sys.stderr.write(
-            f"{'Error' if problem.severity == 'error' else 'Warning'}: {rendering.printable(str(problem))}\n"
-        )
+        sys.stderr.write(f"{'Error' if problem.severity == 'error' else 'Warning'}: {printable(str(problem))}\n")
     if total > most:
         sys.stderr.write(f"... and {total - min(most, total)} more: --errors {total}\n")
 

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Agent, Overridable, Set, State, User, again, opened
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import progress_bars
 from dragoman.cli.terminal.ray_option import Ray, workers
 from dragoman.core.errors import ConfigError
@@ -115,6 +116,6 @@ def _print_report(report: IngestReport, source: str) -> None:
 
 def _print_problems(report: IngestReport) -> None:
     for link in report.skipped:
-        sys.stderr.write(f"Skipped: {link.path}: {link.reason} Read it with --follow-links.\n")
+        tell(f"Skipped: {link.path}: {link.reason} Read it with --follow-links.")
     for failure in report.failed:
-        sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")
+        tell(f"Failed: {failure.path}: {failure.reason}")

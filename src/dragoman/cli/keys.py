@@ -14,6 +14,7 @@ import typer
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Agent, agent_name, overrides
+from dragoman.cli.terminal.messages import tell
 from dragoman.core.errors import AccessError, InputError
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def create(
         key, text = make(ledger, name, tenant=tenant, user=user, admin=admin, **limits)
     sys.stdout.write(f"{text}\n")
     whom = f"user {key.user}" if key.user else f"user key:{key.id}"
-    _say(f"Key {key.id} for {whom} of tenant {key.tenant}{', admin' if admin else ''}. It is not shown again.")
-    _say("A server that runs without keys asks for them when it is started anew.")
+    tell(f"Key {key.id} for {whom} of tenant {key.tenant}{', admin' if admin else ''}. It is not shown again.")
+    tell("A server that runs without keys asks for them when it is started anew.")
 
 
 @app.command(name="list")
@@ -118,7 +119,7 @@ def revoke(
         left = [key for key in ledger.listed() if key.revoked is None]
     typer.echo(f"Revoked: {id}.")
     if not left:
-        _say("It was the last valid one: nobody is answered, and no server starts, until there is another.")
+        tell("It was the last valid one: nobody is answered, and no server starts, until there is another.")
 
 
 def ledger_of(place: str | None, agents: Sequence[str], settings: list[str] | None = None) -> UsageLedger:
@@ -172,7 +173,3 @@ def _ledger(place: str | None, agent: str | None) -> Iterator[UsageLedger]:
 
 def _fields(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

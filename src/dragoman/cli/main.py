@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from dragoman.cli.terminal import interrupts
+from dragoman.cli.terminal.messages import tell
 from dragoman.core.errors import DragomanError
 
 STOPPED = 130
@@ -73,8 +74,7 @@ def _stop() -> NoReturn:
 
 def _say(text: str) -> None:
     try:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        tell(text)
     except OSError:
         _drop_output()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from dragoman.cli.keys import KeysPlace, PerDay, PerMinute, ledger_of, refuse_stray_keys
 from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import progress_bars
 from dragoman.core.errors import AccessError, ConfigError, MissingExtraError
 
@@ -177,15 +177,15 @@ def serve(
         def started() -> None:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
-            _say(f"Serving {', '.join(loaded)} on {address}")
+            tell(f"Serving {', '.join(loaded)} on {address}")
             if not has_keys:
-                _say("Without keys: only this machine is answered. `dragoman keys create NAME` makes a key.")
+                tell("Without keys: only this machine is answered. `dragoman keys create NAME` makes a key.")
             if origins:
-                _say(f"Pages of {', '.join(origins)} may call the API.")
-            _say(f"The page: {address}/")
-            _say(f"OpenAI's API: {address}/v1   All of it: {address}/openapi.json   Stop: Ctrl-C")
+                tell(f"Pages of {', '.join(origins)} may call the API.")
+            tell(f"The page: {address}/")
+            tell(f"OpenAI's API: {address}/v1   All of it: {address}/openapi.json   Stop: Ctrl-C")
             if spans is not None:
-                _say(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
+                tell(f"Spans of every turn are sent, {'with' if otel_content else 'without'} what is said in it.")
 
         serving.serve(
             door,
@@ -210,11 +210,11 @@ def _allow_models(service: Service, names: Sequence[str]) -> None:
 def _leave(service: Service) -> None:
     """Print how the server ended."""
     if service.turn_queue.is_busy:
-        _say("Stopped; a turn that took longer than --grace was given up, and its reply is not kept.")
+        tell("Stopped; a turn that took longer than --grace was given up, and its reply is not kept.")
     else:
-        _say("Stopped; every turn that was taken in is done.")
+        tell("Stopped; every turn that was taken in is done.")
     if service.threads.is_busy:
-        _say("A file was still being read; upload it again.")
+        tell("A file was still being read; upload it again.")
     if service.is_left_undone:
         os._exit(0)  # the thread that is busy would keep the process for as long as it takes
 
@@ -287,8 +287,3 @@ def load_agent(agent: str, settings: list[str] | None, opened: ExitStack) -> tup
         assistant = load(agent, overrides=chosen, progress=bars.reading, warm=True)
     opened.callback(assistant.close)
     return assistant, locate(agent)[1]
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

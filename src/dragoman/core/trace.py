@@ -14,6 +14,8 @@ from dragoman.core.quick import quick
 from dragoman.core.values import Draft, Evidence, Learned, Plan, SourceName, Usage, Verdict
 
 Role: TypeAlias = Literal["memory", "gate", "planner", "retriever", "reader", "refiner"]
+MODEL_FAILED = "the model failed: "
+"""Begins the note of a draft that was composed without the model, which failed."""
 
 
 @quick

@@ -13,7 +13,7 @@ from dragoman.decision.conditions import Clause, clauses
 from dragoman.decision.facts import Situation, situation
 from dragoman.decision.questions import Question, coverage, mentions, unshared
 from dragoman.decision.questions import question as read_question
-from dragoman.decision.values import Decision, Entailment, Premise, Verdict
+from dragoman.decision.values import LONGEST_FACT, Decision, Entailment, Premise, Verdict
 from dragoman.text import lazy_re as re
 
 __all__ = ["LONGEST_FACT", "LONGEST_RULE", "Decision", "Entailment", "Premise", "Verdict", "applies"]
@@ -38,8 +38,7 @@ _HOURS_OF_ONE_DAY = re.compile(
 )
 """Hours for all days, then other hours for some: `open from 16:00 to 21:00, on Sundays from 14:00`."""
 LONGEST_RULE = 4000
-LONGEST_FACT = 1000
-"""Characters: whatever is longer is no rule and no fact, and reading it would take its time."""
+"""Characters: whatever is longer is no rule, and reading it would take its time."""
 
 
 def applies(

@@ -13,6 +13,7 @@ from dragoman.decision.moments import Clock, Day, clocks, days, relative, spread
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import Quantity, quantities
 from dragoman.decision.subjects import USER, People, people, singular, subject_of_fact, subject_of_question
+from dragoman.decision.values import LONGEST_FACT
 from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
@@ -106,7 +107,7 @@ _YES = re.compile(r"^(?P<question>.+)\? (?P<answer>yes|no)\b.*$", re.IGNORECASE)
 
 def situation(facts: Sequence[str], question: str, today: date | None = None) -> Situation:
     """Read the user's sentences and what the question itself says."""
-    return read_situation(tuple(facts), question, today)
+    return read_situation(tuple(fact[:LONGEST_FACT] for fact in facts), question[:LONGEST_FACT], today)
 
 
 @text_cache(maxsize=64)
@@ -173,9 +174,9 @@ def _segment(  # noqa: PLR0917  # one sentence's context
         found.append(Known(attribute, subject, text, asked=asked, **values))  # type: ignore[arg-type]  # fields of Known by name
 
     _moments(segment, today, asked, add)
-    taken = [span for _, span in (*days(segment), *clocks(segment))]
+    taken = {place for _, span in (*days(segment), *clocks(segment)) for place in range(span.start, span.end)}
     for quantity in quantities(segment):
-        if not any(span.start <= quantity.start < span.end for span in taken):
+        if quantity.start not in taken:
             _quantity(segment, quantity, asked, add)
     born = _BORN.search(segment)
     if born and today:

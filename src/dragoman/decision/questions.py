@@ -12,6 +12,7 @@ from dragoman.core.caches import text_cache
 from dragoman.decision.categories import categories
 from dragoman.decision.numerals import normalise
 from dragoman.decision.subjects import RELATION, People
+from dragoman.decision.values import LONGEST_FACT
 from dragoman.text import lazy_re as re
 from dragoman.text.analyse import Analyser
 from dragoman.text.language import language
@@ -78,7 +79,7 @@ class Question:
 @text_cache(maxsize=1024)
 def question(text: str) -> Question:
     """Read a question; an empty one asks whether the rule allows its matter."""
-    plain = normalise(text).strip(" ?？。.")
+    plain = normalise(text[:LONGEST_FACT]).strip(" ?？。.")
     return Question(
         _target(plain), plain, WITHOUT.search(plain) is not None, re.search(r"\bwhich\b|哪", plain) is not None
     )

@@ -17,6 +17,7 @@ from dragoman.decision.moments import Day, clocks, days, spread, weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import PEOPLE, plain, quantities
 from dragoman.decision.subjects import USER, People, people, singular
+from dragoman.decision.values import LONGEST_FACT
 from dragoman.text import lazy_re as re
 
 Scale: TypeAlias = Literal[
@@ -111,14 +112,14 @@ class Value:
 def values(text: str) -> tuple[Value, ...]:
     """Every value that a prepared text names, in its order."""
     found: list[tuple[int, Value]] = []
-    taken: list[tuple[int, int]] = []
+    taken: set[int] = set()
     for named, start, end in _listed_weekdays(text):
         found.append((start, Value("weekday", 0, 0, text[start:end], weekdays=named)))
-        taken.append((start, end))
+        taken.update(range(start, end))
     for day, span in days(text):
         named_day = _day(day, text[span.start : span.end].strip(" ."))
         found.append((span.start, _sided(named_day, text, span.start, span.end)))
-        taken.append((span.start, span.end))
+        taken.update(range(span.start, span.end))
     for clock, span in clocks(text):
         low, high = clock.minutes, clock.minutes
         if clock.ambiguous:
@@ -127,9 +128,9 @@ def values(text: str) -> tuple[Value, ...]:
             text[span.start : span.end].strip(" .").removeprefix("at ").removeprefix("around ").removeprefix("about ")
         )
         found.append((span.start, _sided(Value("time", low, high, shown), text, span.start, span.end)))
-        taken.append((span.start, span.end))
+        taken.update(range(span.start, span.end))
     for quantity in quantities(text):
-        if any(start <= quantity.start < end for start, end in taken):
+        if quantity.start in taken:
             continue
         if _NUMBERED.match(text, quantity.start):
             continue
@@ -141,7 +142,8 @@ def values(text: str) -> tuple[Value, ...]:
         unit = quantity.unit if scale == "money" else singular(quantity.noun) if scale == "count" else ""
         if scale == "count" and quantity.noun in PEOPLE:
             unit = "people"
-        is_bound = bool(_LIMIT_BEFORE.search(text, 0, quantity.start) or _LIMIT_AFTER.match(text, quantity.end))
+        before = _LIMIT_BEFORE.search(text, max(0, quantity.start - _BACK), quantity.start)
+        is_bound = bool(before or _LIMIT_AFTER.match(text, quantity.end))
         shown = quantity.shown.strip(" .") if quantity.shown[:1] not in "o " else plain(value)  # "of us"
         named_value = Value(scale, value, value, shown, unit, is_bound=is_bound)
         found.append((quantity.start, _sided(named_value, text, quantity.start, quantity.end)))
@@ -178,7 +180,8 @@ def _day(day: Day, shown: str) -> Value:
 
 def user_values(facts: Sequence[str], question: str) -> list[Value]:
     """Return the values that the question and the user's sentences name, the question's first, with their owners."""
-    known = people(tuple(facts), question)
+    question, facts = question[:LONGEST_FACT], [fact[:LONGEST_FACT] for fact in facts]
+    known = people(facts, question)
     found = [value for segment, _ in segments(question, known, frozenset()) for value in _exact(segment)]
     asked = {value.scale for value in found} & _OF_THINGS
     for fact in facts:
@@ -190,9 +193,9 @@ def user_values(facts: Sequence[str], question: str) -> list[Value]:
 
 def is_replaced(fact: str, question: str) -> bool:
     """Whether a question names a measure of its own for a thing, instead of the one that a fact has."""
-    asked = [value for value in values(spread(normalise(question))) if value.scale in _OF_THINGS]
-    same = {(value.scale, value.low) for value in asked}
-    own = [value for value in values(spread(normalise(fact))) if value.scale in {each.scale for each in asked}]
+    asked = [value for value in values(spread(normalise(question[:LONGEST_FACT]))) if value.scale in _OF_THINGS]
+    same, scales = {(value.scale, value.low) for value in asked}, {value.scale for value in asked}
+    own = [value for value in values(spread(normalise(fact[:LONGEST_FACT]))) if value.scale in scales]
     return any((value.scale, value.low) not in same for value in own)
 
 
@@ -210,12 +213,13 @@ def _exact(segment: str) -> list[Value]:
     """The values of a piece of a user's sentence that it names exactly; "I'm 71" is an age."""
     exact = []
     for value in values(segment):
-        before = segment[: segment.find(value.shown)]
-        if value.scale == "number" and value.low <= _OLDEST and _AGED.search(before):
+        start = segment.find(value.shown)
+        before = max(0, start - _BACK), start
+        if value.scale == "number" and value.low <= _OLDEST and _AGED.search(segment, *before):
             exact.append(replace(value, scale="age"))
         elif value.scale == "time" and value.high - value.low == _AMBIGUOUS_HALF and value.low < _EARLIEST_MORNING:
             exact.append(replace(value, low=value.high))
-        elif not _INEXACT.search(before):
+        elif not _INEXACT.search(segment, *before):
             exact.append(value)
     return exact
 

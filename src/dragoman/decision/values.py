@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 Verdict: TypeAlias = Literal["yes", "no", "unknown", "none"]
+LONGEST_FACT = 1000
+"""Characters of a question, or of what a user told, that rules read."""
 
 
 @dataclass(frozen=True, slots=True)

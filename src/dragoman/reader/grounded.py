@@ -15,6 +15,7 @@ from typing import Literal
 from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
+from dragoman.core.trace import MODEL_FAILED
 from dragoman.core.values import Draft, Evidence, ReadTask, Source, Turn
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.bridge import bridge, has_value
@@ -225,7 +226,7 @@ class GroundedReader:
             try:
                 judgement = within(self._patience, lambda: judge.judge(task.context, options, facts))
             except (EndpointError, LimitError) as error:
-                return replace(answer, notes={**answer.notes, "judge": f"failed: {error.message}"})
+                return replace(answer, notes={**answer.notes, "judge": f"{MODEL_FAILED}{error}"})
         judged = None if judgement is None else judge.answer(judgement, facts)
         chosen = answer if judged is None else _composed(judged, language, task)
         notes = {**chosen.notes, "judge": "" if judgement is None else judgement.summary}
@@ -324,7 +325,7 @@ class GroundedReader:
 def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | LimitError) -> None:
     """Note at some drafts that the model failed; they are said as they were composed."""
     for i in places:
-        safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"the model failed: {error.message}"})
+        safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"{MODEL_FAILED}{error}"})
 
 
 def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:

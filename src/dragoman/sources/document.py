@@ -20,6 +20,8 @@ LONGEST_ID = 512
 """Most characters of an id or a parent: a PostgreSQL index takes keys of up to 2,700 bytes."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Marks that turn the direction of writing round: in the name of a file they disguise it."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _POINT = re.compile(r"( *)- (.+)")
 _LONGEST_LABEL = 60
@@ -157,7 +159,7 @@ def unwrap(text: str) -> str:
 
 def humanise(name: str) -> str:
     """A title from a file name: `opening-hours_2.md` becomes 'Opening hours 2'."""
-    words = re.sub(r"[\s_]+|(?<!\d)-+|-+(?!\d)", " ", PurePath(name).stem).strip()
+    words = re.sub(r"[\s_]+|(?<!\d)-+|-+(?!\d)", " ", _TURNING.sub("", clean(PurePath(name).stem))).strip()
     return words[:1].upper() + words[1:]
 
 

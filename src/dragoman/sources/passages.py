@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, SourceName
-from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section, short
+from dragoman.sources.document import LONGEST_ID, Document, DocumentBlock, Section, clean, short, unwrap
 from dragoman.text import lazy_re as re
 from dragoman.text.language import CJK, cjk_count
 from dragoman.text.sentences import sentences
@@ -46,8 +46,8 @@ def cut(document: Document, source: SourceName, origin: str, *, apart: bool = Fa
             id=name,
             source=source,
             text=piece.text,
-            title=short(piece.block.title or document.title),
-            headings=section.headings,
+            title=short(unwrap(clean(piece.block.title or document.title))),
+            headings=tuple(map(clean, section.headings)),
             parent=piece.block.parent or document.parent,
             position=len(passages),
             origin=origin,

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.messages import printable
 from dragoman.cli.terminal.reply_output import print_why
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace
@@ -117,7 +118,7 @@ def test_document_text_is_never_read_as_markup():
 
 
 def test_printable_drops_escapes_and_keeps_text():
-    assert rendering.printable("a\x1b[31m\x07b\x9b\r\n\tç 你⛴️") == "a[31mb\n\tç 你⛴️"
+    assert printable("a\x1b[31m\x07b\x9b\r\n\tç 你⛴️") == "a[31mb\n\tç 你⛴️"
 
 
 def test_one_line_folds_and_cuts():

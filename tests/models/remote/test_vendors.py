@@ -17,6 +17,7 @@ from dragoman.testing.vendors import (
     MOCKS,
     AnthropicAdaptiveMock,
     AnthropicMock,
+    LlamaCppMock,
     OllamaMock,
     OpenRouterMock,
     VllmMock,
@@ -107,6 +108,47 @@ def test_what_was_found_out_is_remembered():
     with closing(model_of(second, transport=transport)) as model:
         model.choose([Prompt.user("Is it open? True or False:")], ["True", "False"])
     assert asked == ["POST"], "no question about the endpoint is asked twice"
+
+
+@pytest.mark.parametrize("trouble", [None, 401, 503])
+@pytest.mark.parametrize("kind", [VllmMock, LlamaCppMock])
+def test_what_is_assumed_of_an_endpoint_that_does_not_answer_is_asked_again(kind, trouble):
+    mock, now, asked, ready = kind(thoughts=THOUGHTS), [0.0], [], []
+
+    def handle(request):
+        asked.append(request.url.path)
+        if ready:
+            return mock.handle(request)
+        if trouble is None:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(trouble, json={"error": {"message": "not now"}})
+
+    options = {"url": "http://m.test/v1", "transport": httpx.MockTransport(handle), "clock": lambda: now[0]}
+    with closing(model_of(mock, retries=0, **options)) as model:
+        with pytest.raises(EndpointError):
+            model.generate([PROMPT], max_tokens=16)
+        ready.append(True)
+        assert model.generate([PROMPT], max_tokens=16)[0].text == "Hello there."
+        assert asked.count("/v1/models") == 1, "nobody asks again at every call"
+        now[0] = 60.0
+        model.generate([PROMPT], max_tokens=16)
+        assert (model.knowledge.profile.name, model.knowledge.profile.window) == (kind().owner, 4096)
+    before = len(asked)
+    with closing(model_of(mock, **options)) as model:
+        assert model.generate([PROMPT], max_tokens=16)[0].usage.reasoning_tokens == 0, "thoughts are switched off"
+    assert asked[before:] == ["/v1/chat/completions"], "what the endpoint said is remembered"
+
+
+def test_the_window_of_a_model_that_ollama_has_yet_to_load_is_asked_for_later():
+    mock, now = OllamaMock(), [0.0]
+    served = mock.get
+    mock.get = lambda path: served(path) if mock.requests or not path.endswith("/api/ps") else {"models": []}
+    with closing(model_of(mock, clock=lambda: now[0])) as model:
+        model.generate([PROMPT], max_tokens=16)
+        assert model.knowledge.profile.window == 4096
+        now[0] = 60.0
+        model.generate([PROMPT], max_tokens=16)
+        assert model.knowledge.profile.window == 8192
 
 
 @pytest.mark.parametrize("name", [name for name in MOCKS if name != "openai"])
@@ -203,6 +245,14 @@ def test_a_wrong_model_name_is_told_with_the_nearest():
             model.generate([PROMPT], max_tokens=16)
         assert mock.model in caught.value.remedy, name
         assert len(mock.requests) == 1, "a wrong name is not tried again"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_is_never_its_own_cause(stream, monkeypatch):
+    monkeypatch.setenv("MOCK_KEY", " ")
+    with closing(model_of(OpenRouterMock(credit=False))) as model, pytest.raises(EndpointError) as caught:
+        list(model.stream(PROMPT, max_tokens=16)) if stream else model.generate([PROMPT], max_tokens=16)
+    assert caught.value not in (caught.value.__cause__, caught.value.__context__)
 
 
 def test_no_credit_names_the_remedy_and_is_not_tried_again():

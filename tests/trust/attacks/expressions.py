@@ -8,7 +8,7 @@ import pkgutil
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import signature
@@ -152,6 +152,44 @@ def in_calls() -> Iterator[Expression]:
 def unwritten() -> set[str]:
     """The functions that use an expression which cannot be told from their source."""
     return {call.where.rpartition(":")[0] for call in _calls() if not call.texts}
+
+
+@contextmanager
+def reached(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
+    """The most characters of a text that reach each of `BOUNDS` meanwhile."""
+    longest: dict[str, int] = {}
+    with monkeypatch.context() as patched:
+        for place in BOUNDS:
+            module, _, name = place.partition(" ")[0].rpartition(".")
+            for inner, pattern in _lazy(vars(importlib.import_module(module))[name]):
+                if f"{module}.{name} {inner}".strip().startswith(place):
+                    for method in _METHODS:
+                        run = getattr(pattern.compiled(), method)
+                        patched.setattr(pattern, method, _measured(run, place, longest, method), raising=False)
+        yield longest
+
+
+def _measured(run: Callable[..., object], place: str, longest: dict[str, int], method: str) -> Callable[..., object]:
+    def measured(*arguments: object) -> object:
+        text, *places = arguments[1:] if method in ("sub", "subn") else arguments
+        within = slice(*(places if method not in ("sub", "subn", "split") else ()) or (None,))
+        longest[place] = max(longest.get(place, 0), len(str(text)[within]))
+        return run(*arguments)
+
+    return measured
+
+
+def _lazy(value: object, depth: int = 5) -> Iterator[tuple[str, LazyPattern]]:
+    """The patterns in a table of a module that compile at first use, with their places."""
+    inside: Iterable[tuple[object, object]] = ()
+    if isinstance(value, LazyPattern):
+        yield "", value
+    elif isinstance(value, dict):
+        inside = value.items()
+    elif isinstance(value, (tuple, list)):
+        inside = enumerate(value)
+    for key, inner in inside if depth else ():
+        yield from ((f"{key} {name}".strip(), pattern) for name, pattern in _lazy(inner, depth - 1))
 
 
 @contextmanager

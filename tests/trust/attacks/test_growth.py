@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.effort import lines_of, seconds_of
+from tests.effort import assert_linear, lines_of, seconds_of
 
 import dragoman
 from dragoman.core.caches import clear_caches
 from dragoman.core.values import Context, Turn
 from dragoman.decision.applies import LONGEST_FACT, LONGEST_RULE, applies
+from dragoman.decision.chinese.applies import decide as decide_in_chinese
 from dragoman.decision.joint import MOST_FACTS
+from dragoman.decision.relations import user_values
 from dragoman.memory.correction import corrected
 from dragoman.memory.facts import LONGEST_SENTENCE, facts
 from dragoman.server.turns.forget_requests import asks_to_forget
@@ -101,6 +103,28 @@ def test_every_expression_that_turns_build_is_linear(tmp_path, monkeypatch):
                 assistant.ask(turn)
     new = [each for each in built if (each.pattern.pattern, each.pattern.flags) not in listed]
     assert len(new) > 30 and broken(new) == []
+
+
+LONG_TURNS = (
+    *("May I take my dog on board? ", "I have a dog and two sons, who are 9. ", "What does a dog of 45 kg pay and "),
+    *("on board " * 400 + "what do I owe? ", "When did I go to the pier, and with whom ", 'Yes, I said "go"? yes '),
+    *("Forget my dog, my son and " * 3 + ". ", "我儿子9岁，我可以坐船吗", "忘记我的狗，还有", "Where do I live, "),
+)
+"""What long turns repeat: each leads to other rules."""
+
+
+@pytest.mark.slow
+def test_no_longer_text_than_its_bound_reaches_a_bounded_expression(tmp_path, monkeypatch):
+    with expressions.reached(monkeypatch) as longest:
+        (tmp_path / "documents").mkdir()
+        (tmp_path / "documents" / "rules.md").write_text(expressions.RULES, encoding="utf-8")
+        (tmp_path / "agent.toml").write_text(expressions.AGENT, encoding="utf-8")
+        with dragoman.load(tmp_path, state=tmp_path / "state") as assistant:
+            for turn in (*expressions.TURNS, *((pump * LONGEST)[:6_000] + "?" for pump in LONG_TURNS)):
+                assistant.ask(turn)
+    past = {place: length for place, length in longest.items() if length > expressions.BOUNDS[place]}
+    assert past == {}
+    assert len(longest) > 5, longest
 
 
 @pytest.mark.slow
@@ -194,6 +218,8 @@ BOUNDED = {
     "applies to the user": lambda text: applies(
         RULE, [f"{text[: LONGEST_FACT - 5]} {i}" for i in range(MOST_FACTS)], text
     ),
+    "values of the user": lambda text: user_values([f"{text} {i}" for i in range(MOST_FACTS)], text),
+    "decided in Chinese": lambda text: decide_in_chinese(RULE_ZH, [f"{text}{i}" for i in range(MOST_FACTS)], text),
     "resumed": lambda text: resumed(dialogue(text)),
     "question_kind": question_kind,
     "second_person": second_person,
@@ -202,6 +228,8 @@ BOUNDED = {
     "means_everything": means_everything,
 }
 USUAL = "My sister Ann lives in Bern, and I have two dogs that come along. Children under 12 pay 5 euros on Sundays. "
+HALF_PRICE_ZH = "凭残疾证的本人和一名陪同人员半价。"
+RULE_ZH = "六岁以下儿童免费，身高不足1.4米的不得使用滑梯；宠物犬体重超过40公斤收费5元。"
 RULE = "Children under 12 pay 5 euros, adults 10 euros. Dogs are not allowed unless they are on a lead."
 
 
@@ -228,6 +256,28 @@ def test_a_bound_excuses_no_exponential_pattern(text):
 
 def test_a_bound_excuses_a_quadratic_pattern():
     assert list(growth.defects(re.compile(r"“[^”]*”"), longest=LONGEST_SENTENCE)) == []
+
+
+DISTINCT = {
+    "user_values": ("{} euros, ", lambda text: user_values([text] * 6, text)),
+    "decide_in_chinese": (
+        "我{}有残疾证，",
+        lambda text: decide_in_chinese(HALF_PRICE_ZH, ["我女儿5岁", "我有残疾证"], text),
+    ),
+}
+"""Repetitions with another number each time, so that no cache and no set of names helps."""
+
+
+@pytest.mark.parametrize("rule", DISTINCT)
+def test_a_turn_of_very_many_numbers_is_read_in_linear_time(rule):
+    template, run = DISTINCT[rule]
+
+    def read(size):
+        forget_texts()
+        clear_caches()
+        run("".join(template.format(number) for number in range(1000, 1000 + size)) + "?")
+
+    assert_linear(read, 4_000)
 
 
 def test_a_long_chain_of_turns_that_lean_on_each_other_is_resolved_once():

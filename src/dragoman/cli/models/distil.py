@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.train.distil.defaults import LEAST, MOST, TEACHER
 
@@ -57,7 +58,7 @@ def distil_encoder(
             teacher_folder(teacher)  # a wrong one is refused before anything is read
             texts, files, failed = _read(paths, bars)
         for failure in failed:
-            sys.stderr.write(f"Failed: {failure.path}: {failure.reason}\n")
+            tell(f"Failed: {failure.path}: {failure.reason}")
         with progress_bars() as bars:
             part = distil(
                 texts,

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.store import index
 from dragoman.cli.store.options import PLACE, AsJson, Schema, Store
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import progress_bars
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def purge(*, store: Store, schema: Schema = "dragoman", as_json: AsJson = False)
     else:
         typer.echo(f"Purged: {where}")
         for what in purged.left:
-            typer.echo(f"Left: {what}", err=True)
+            tell(f"Left: {what}")
     if purged.left:
         raise typer.Exit(1)
 
@@ -164,4 +165,4 @@ def _report(
     counts = f"{content.passages} passages, {content.turns} turns and {content.kept} kept values"
     typer.echo(f"{counts} of {content.scopes} scopes; digest {content.digest}")
     for problem in problems or ():
-        typer.echo(f"Problem: {problem}", err=True)
+        tell(f"Problem: {problem}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.store.options import AsJson, Schema, Store
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import progress_bars
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
         vectors = "vectors searched by the server" if served else vectors
         typer.echo(f"{state.source} of {scope.tenant}: {state.rows:,} rows; {words}; {vectors}")
         for problem in state.problems:
-            typer.echo(f"Problem: {state.source} of {scope.tenant}: {problem}", err=True)
+            tell(f"Problem: {state.source} of {scope.tenant}: {problem}")
     if not states:
         typer.echo("It has no shared source.")
 

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.messages import printable
 from dragoman.cli.terminal.reply_output import print_short_why, print_why, speak
 from dragoman.cli.terminal.turn_options import options_of
 from dragoman.core.control import DEFAULT_CONTROL, MEMORY_MODES, TurnControl, sources_with_needs
@@ -133,7 +134,7 @@ class ChatLoop:
         assistant = self._assistant
         self._console.print(f"{assistant.name} is here.", style="bold")
         if assistant.greeting:
-            self._console.print(rendering.printable(assistant.greeting), soft_wrap=True)
+            self._console.print(printable(assistant.greeting), soft_wrap=True)
         if assistant.examples and not assistant.dialogues(user=self._user):
             self._dim("Ask for instance:")
             for example in assistant.examples[:3]:

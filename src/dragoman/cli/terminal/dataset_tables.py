@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
+from dragoman.cli.terminal.messages import printable
 from dragoman.core.examples import Example
 from dragoman.core.values import Passage
 
@@ -101,7 +102,7 @@ def example_text(example: Example, extra: Iterable[Passage] = ()) -> str:
         lines.append(f"  right plan: {' > '.join(gold.plan) or 'NULL'}")
     if gold.reply is not None:
         lines.append(f"  right reply: {gold.reply}")
-    return rendering.printable("\n".join(lines)) + "\n"
+    return printable("\n".join(lines)) + "\n"
 
 
 def _text(passage: Passage) -> str:

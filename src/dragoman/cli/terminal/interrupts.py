@@ -41,7 +41,9 @@ def hand_over() -> None:
 def caused(error: BaseException) -> bool:
     """Whether Ctrl-C caused an error: in its context, named in a native library's message, or just before."""
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # an error may be its own cause
+        seen.add(id(cause))
         if isinstance(cause, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(cause):
             return True
         cause = cause.__cause__ or cause.__context__

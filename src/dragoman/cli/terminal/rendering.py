@@ -6,6 +6,7 @@ import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from dragoman.cli.terminal.messages import printable
 from dragoman.core.errors import DragomanError
 from dragoman.core.trace import Note, Refinement, Reply, Retrieval, Trace, Value
 from dragoman.core.values import Draft, Evidence, Learned, Passage, Plan, Verdict
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_KEPT = "\n\t"
 _SHORT = 72
 _EXPLAINED = ("rule", "fact", "price")
 
@@ -33,11 +33,6 @@ def err() -> Console:
     from rich.console import Console
 
     return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-
-
-def printable(text: str) -> str:
-    """Strip control characters, with which a document could control the terminal."""
-    return "".join(char for char in text if char in _KEPT or not (ord(char) < 32 or 127 <= ord(char) < 160))
 
 
 def one_line(text: str, width: int = _SHORT) -> str:
@@ -186,7 +181,7 @@ def add_row(table: Table, *cells: str) -> None:
     """Add a row of plain text: square brackets are not markup."""
     from rich.text import Text
 
-    table.add_row(*(Text(cell) for cell in cells))
+    table.add_row(*(Text(printable(cell)) for cell in cells))
 
 
 def _decision(value: Value) -> tuple[str, str]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
-from dragoman.core.trace import Note, Reply
+from dragoman.cli.terminal.messages import printable, tell_once
+from dragoman.core.trace import MODEL_FAILED, Note, Reply
+from dragoman.core.values import Draft
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,15 +51,26 @@ def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | Non
                 if status is not None:
                     status.stop()
                 begun = True
-                line.write(rendering.printable(piece))
+                line.write(printable(piece))
     finally:
         if status is not None:
             status.stop()
         if begun:
             console.out("")
-    if reply is not None and not begun:
-        console.out(rendering.printable(reply.text), highlight=False)
+    if reply is not None:
+        if not begun:
+            console.out(printable(reply.text), highlight=False)
+        tell_trouble(reply)
     return reply
+
+
+def tell_trouble(reply: Reply) -> None:
+    """Warn, once, that the model failed, where the reply was composed without it."""
+    for note in reply.trace:
+        notes = note.value.notes if isinstance(note.value, Draft) else {}
+        for said in (str(notes.get("rejected", "")), str(notes.get("judge", ""))):
+            if said.startswith(MODEL_FAILED):
+                tell_once(f"Warning: {said}")
 
 
 def print_short_why(reply: Reply, console: Console) -> None:

@@ -21,7 +21,7 @@ from dragoman.decision.moments import spread
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
 from dragoman.decision.subjects import KIN, USER, is_person, own_word, same, subject_of_fact
-from dragoman.decision.values import Decision, Verdict
+from dragoman.decision.values import LONGEST_FACT, Decision, Verdict
 from dragoman.text import lazy_re as re
 
 Target: TypeAlias = Literal["discount", "free", "pay", "price", "require", "permit", "choice", "other"]
@@ -79,7 +79,7 @@ class _Truth:
 
 def target(question: str) -> Target:
     """Return what a Chinese question asks for."""
-    plain = normalise(question)
+    plain = normalise(question[:LONGEST_FACT])
     return next((name for name, pattern in _TARGETS if pattern.search(plain)), "permit")
 
 
@@ -118,6 +118,7 @@ def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = ""
 
     `path` are the headings above the sentence. The verdict is "none" where the sentence does not speak to the question.
     """
+    question, facts = question[:LONGEST_FACT], [fact[:LONGEST_FACT] for fact in facts]
     known = told(tuple(facts), question)
     wanted = target(question)
     asked = known.question

@@ -36,6 +36,7 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({307, 308})
 """Redirects after which a request is sent again as it was."""
 _LONGEST_PLACE = 2000
+_MOST_CAUSES = 20
 
 
 class Endpoint:
@@ -331,7 +332,9 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _is_certificate(error: BaseException | None) -> bool:
-    while error is not None:
+    for _ in range(_MOST_CAUSES):
+        if error is None:
+            break
         if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
             return True
         error = error.__cause__ or error.__context__

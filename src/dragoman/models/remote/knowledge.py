@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from types import MappingProxyType
@@ -24,6 +24,10 @@ log = logging.getLogger(__name__)
 _DAYS = 7
 _SECONDS = 5.0
 """How long a question about the endpoint itself may take."""
+_AGAIN = 30.0
+"""Seconds after which an endpoint that did not say what it is, since it was down, say, is asked once more."""
+_PASSING = frozenset({401, 403, 408, 425, 429})
+"""Refusals that say nothing of what an endpoint has: the key or the moment was wrong."""
 _WINDOWS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
 UNKNOWN_WINDOW = 32_768
 """The context window that is assumed where nobody says one."""
@@ -32,16 +36,28 @@ UNKNOWN_WINDOW = 32_768
 class Knowledge:
     """The profile of one model at one endpoint; thread-safe.
 
-    `wanted` is the profile that the config names, `window` the context window that it states, 0 for none.
+    `wanted` is the profile that the config names, `window` the context window that it states, 0 for none. What is
+    assumed of an endpoint that could not be asked is used for the moment, and not cached.
     """
 
-    def __init__(self, endpoint: Endpoint, *, wanted: str, model: str, window: int = 0) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        wanted: str,
+        model: str,
+        window: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._endpoint = endpoint
         self._wanted = wanted
         self._model = model
         self._window = window
+        self._clock = clock
         self._lock = threading.Lock()
         self._profile: Profile | None = None
+        self._is_assumed = False
+        self._asked_at = 0.0
 
     @property
     def profile(self) -> Profile:
@@ -49,6 +65,9 @@ class Knowledge:
         with self._lock:
             if self._profile is None:
                 self._profile = self._read() or self._discover()
+            elif self._is_assumed and self._clock() - self._asked_at >= _AGAIN:
+                found = self._discover()
+                self._profile = self._profile if self._is_assumed else found  # with what it has refused since
             return self._profile
 
     @property
@@ -67,54 +86,61 @@ class Knowledge:
                 return
             self._profile = profile
             log.info("the endpoint works with %s", _changes(profile))
-            self._write(profile)
+            if not self._is_assumed:
+                self._write(profile)
 
     def forget(self) -> None:
         """Find the profile out again at the next use."""
         with self._lock:
-            self._profile = None
+            self._profile, self._is_assumed = None, False
             with suppress(OSError):
                 self._file.unlink()
 
     def models(self) -> list[dict[str, Any]]:
         """The endpoint's list of models; empty where it has none."""
         try:
-            listed = self._endpoint.get("/models", seconds=_SECONDS)
+            return _entries(self._endpoint.get("/models", seconds=_SECONDS))
         except EndpointError:
             return []
-        listed = listed.get("data", listed.get("models")) if isinstance(listed, dict) else listed
-        return [table(entry) for entry in rows(listed)]
 
     def _discover(self) -> Profile:
         name = self._name
+        self._is_assumed, self._asked_at = False, self._clock()
         listed: list[dict[str, Any]] = []
         if not name or (not PROFILES[name].window and not self._window and not PROFILES[name].key_env):
-            listed = self.models()
+            listed = _entries(self._value("/models"))
             name = name or by_owner(listed)
         profile = PROFILES[name or "auto"]
         window = self._window or self._served_window(profile.name, listed) or profile.window or UNKNOWN_WINDOW
         profile = replace(profile, window=window, unopened=bool(UNOPENED.search(self._model)))
-        self._write(profile)
+        if not self._is_assumed:
+            self._write(profile)
         return profile
 
     def _served_window(self, name: str, listed: list[dict[str, Any]]) -> int:
         """The context window that the server reports for the model."""
         if name == "llamacpp":
-            props = table(self._root("/props"))
+            props = table(self._value("/props", root=True))
             return count(table(props.get("default_generation_settings")).get("n_ctx"))
         if name == "lmstudio":
-            listed = [table(entry) for entry in rows(table(self._root("/api/v0/models")).get("data"))]
+            listed = [table(entry) for entry in rows(table(self._value("/api/v0/models", root=True)).get("data"))]
         if name == "ollama":
-            listed = [table(entry) for entry in rows(table(self._root("/api/ps")).get("models"))]
+            listed = [table(entry) for entry in rows(table(self._value("/api/ps", root=True)).get("models"))]
         for entry in listed:
             if self._model in (entry.get("id"), entry.get("name"), entry.get("model")):
                 return next((size for key in _WINDOWS if (size := count(entry.get(key)))), 0)
+        if name == "ollama":  # it loads a model with its first request, and only then says with which window
+            self._is_assumed = True
         return 0
 
-    def _root(self, path: str) -> Any:
+    def _value(self, path: str, *, root: bool = False) -> Any:
+        """What the endpoint answers at a path, None where nothing; notes whether that may be different later."""
         try:
-            return self._endpoint.get(path, seconds=_SECONDS, root=True)
-        except EndpointError:
+            return self._endpoint.get(path, seconds=_SECONDS, root=root)
+        except EndpointError as error:
+            status = error.fields.get("status")
+            if not isinstance(status, int) or status >= 500 or status in _PASSING:
+                self._is_assumed = True
             return None
 
     @property
@@ -140,6 +166,12 @@ class Knowledge:
             partial = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
             partial.write_text(json.dumps(kept), encoding="utf-8")
             partial.replace(file)
+
+
+def _entries(listed: Any) -> list[dict[str, Any]]:
+    """The models of a list, whichever of its two forms it has."""
+    listed = listed.get("data", listed.get("models")) if isinstance(listed, dict) else listed
+    return [table(entry) for entry in rows(listed)]
 
 
 def _table(profile: Profile) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.core.registry import models
@@ -164,7 +164,7 @@ class RemoteModel:
             sleep=sleep,
             clock=clock,
         )
-        self.knowledge = Knowledge(self.endpoint, wanted=profile, model=model, window=window)
+        self.knowledge = Knowledge(self.endpoint, wanted=profile, model=model, window=window, clock=clock)
 
     @property
     def name(self) -> str:
@@ -221,7 +221,7 @@ class RemoteModel:
             except EndpointError as error:
                 changed = None if shown else self._changed(profile, error, ask)
                 if changed is None:
-                    raise self._explained(error) from error
+                    self._raise_explained(error)
                 profile = changed
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
@@ -300,7 +300,7 @@ class RemoteModel:
             except EndpointError as error:
                 changed = self._changed(profile, error, ask)
                 if changed is None:
-                    raise self._explained(error) from error
+                    self._raise_explained(error)
                 profile = changed
                 continue
             if profile != before:  # else another thread may know more by now
@@ -435,17 +435,17 @@ class RemoteModel:
         sent = [name for name in body if name not in ("model", "messages", *self._extra)]
         return adapted(profile, refusal, sent)
 
-    def _explained(self, error: EndpointError) -> EndpointError:
-        """The error, with the nearest names where the model is not known."""
+    def _raise_explained(self, error: EndpointError) -> NoReturn:
+        """Raise the error, with the nearest names where the model is not known."""
         refusal = error.fields.get("refusal")
         if not isinstance(refusal, Refusal) or not refusal.no_model:
-            return error
+            raise error
         names = [str(entry["id"]) for entry in self.knowledge.models() if entry.get("id")]
         near = get_close_matches(self._model, names, n=3, cutoff=0.3) or names[:3]
         hint = f" It has {', '.join(near)}." if near else ""
         fields = {key: value for key, value in error.fields.items() if key != "url"}
         what = error.message.removeprefix(f"The endpoint {error.fields['url']} ").rstrip(".")
-        return self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields)
+        raise self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields) from error
 
     def _expected(self, profile: Profile, ask: _Ask) -> Usage:
         """An upper estimate of what a request costs: the tokens of its prompt, and all that it may write."""
