@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 _REAL_HOME = home()
 # A shell without job control starts what runs in the background with interrupts ignored, which child processes inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+_HOME_NUMBERS = count()
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
 
 
@@ -53,7 +55,9 @@ def own_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty home for each test; in integration tests the real weights lie in it."""
-    place = tmp_path_factory.mktemp("home")
+    # Counted here: `mktemp` lists every folder that is there to number the next one.
+    place = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOME_NUMBERS))
+    place.mkdir(parents=True)
     monkeypatch.setenv("DRAGOMAN_HOME", str(place))
     if request.node.get_closest_marker("integration"):
         real = request.getfixturevalue("weights_home") / "models"
