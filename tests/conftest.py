@@ -18,8 +18,8 @@ from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 from dragoman.core.environment import home
 from dragoman.models import weights
 
-# No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw twice as many examples.
-settings.register_profile("quick", deadline=None, max_examples=50)
+# No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw more examples.
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 _REAL_HOME = home()

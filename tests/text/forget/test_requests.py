@@ -46,7 +46,13 @@ def test_a_request_for_one_fact_is_understood_with_its_words():
 
 
 def test_a_request_inside_a_quotation_a_report_or_a_long_text_asks_for_nothing():
-    frames = ("“{}”", "> {}", "```\n{}\n```", "She wrote this to me:\n{}", "It rained all day in the town. " * 20 + "{}")
+    frames = (
+        "“{}”",
+        "> {}",
+        "```\n{}\n```",
+        "She wrote this to me:\n{}",
+        "It rained all day in the town. " * 20 + "{}",
+    )
     texts = [frame.format(text) for text in (*EVERYTHING, *(text for text, _ in ONE)) for frame in frames]
     assert [text for text in texts if forget_request(text) is not None] == []
 
