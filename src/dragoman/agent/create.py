@@ -162,6 +162,6 @@ def _evaluated(annotation: Any, factory: Callable[..., object]) -> Any:
         return Any
 
 
-def options_of(role: str, kind: str, given: Sequence[str] = ()) -> tuple[str, ...]:
+def options_of(role: str, kind: str, names: Sequence[str] = ()) -> tuple[str, ...]:
     """The options of a kind, for help texts: its parameters without the shared parts."""
-    return tuple(name for name in parameters(REGISTRIES[role].factory(kind)) if name not in given)
+    return tuple(name for name in parameters(REGISTRIES[role].factory(kind)) if name not in names)

@@ -112,8 +112,8 @@ class TurnLearning:
         if context.control.memory == "off" or context.learned.erased is not None:
             return context
         rows = StandingWishes(self.store).all(context.scope)
-        said = "\n".join(filter(None, (context.instructions, instructions_of(rows))))
-        return replace(context, wishes=rows, instructions=said) if rows else context
+        instructions_text = "\n".join(filter(None, (context.instructions, instructions_of(rows))))
+        return replace(context, wishes=rows, instructions=instructions_text) if rows else context
 
     def recollected(self, context: Context) -> Context:
         """The context with what memory has on a question about the history of the user's facts, where it is one."""

@@ -284,7 +284,7 @@ def _shares(text: str) -> dict[str, float]:
 def _opened(file: str, kind: str | None, options: Sequence[str] | None) -> Dataset:
     from dragoman.datasets.open import open_dataset
 
-    return open_dataset(kind, file, **_given(options))
+    return open_dataset(kind, file, **_option_values(options))
 
 
 def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str | None = None) -> str:
@@ -293,7 +293,7 @@ def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str 
     return " ".join([*words, *(f"--option {shlex.quote(option)}" for option in options or ())])
 
 
-def _given(options: Sequence[str] | None) -> Mapping[str, object]:
+def _option_values(options: Sequence[str] | None) -> Mapping[str, object]:
     from dragoman.core.toml import scalar
 
     parsed: dict[str, object] = {}

@@ -276,14 +276,14 @@ class _FolderWalk:
     def _entries(self, folder: Path) -> list[_Entry]:
         try:
             with os.scandir(folder) as scanned:
-                found = sorted(scanned, key=lambda entry: entry.name)
+                entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
             reason = f"The folder cannot be opened: {error.strerror}."
             self.failed.append(Failure(origin_of(folder, self._base), reason))
             return []
         return [
             _Entry(folder, entry.name, entry.is_symlink(), _is_folder(entry))
-            for entry in found
+            for entry in entries
             if not entry.name.startswith(".") and entry.name not in _IGNORED
         ]
 

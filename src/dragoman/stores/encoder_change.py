@@ -161,7 +161,7 @@ class EncoderChange:
                 return False
             keys = json.dumps([row.key for row in page])
             still = {int(key or 0): digest for key, digest in rows.rows(_STILL, source=source, keys=keys)}
-            given = [
+            vector_rows = [
                 {
                     "source": source,
                     "seq": row.key,
@@ -172,8 +172,8 @@ class EncoderChange:
                 for row in page
                 if still.get(row.key) == row.digest and packed[row.key] is not None
             ]
-            if given:
-                rows.many(PUT_VECTOR, given)
+            if vector_rows:
+                rows.many(PUT_VECTOR, vector_rows)
             self._set_state(rows, source, self._claimed())
         return True
 

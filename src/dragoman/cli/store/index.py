@@ -97,8 +97,8 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
         return
     typer.echo(f"{what.capitalize()}: {where}")
     for scope, state in states:
-        words = _told("words", state.words_current, state.word_shards)
-        vectors = _told("vectors", state.vectors_current, state.vector_shards)
+        words = _status("words", state.words_current, state.word_shards)
+        vectors = _status("vectors", state.vectors_current, state.vector_shards)
         vectors = "vectors searched by the server" if served else vectors
         typer.echo(f"{state.source} of {scope.tenant}: {state.rows:,} rows; {words}; {vectors}")
         for problem in state.problems:
@@ -107,7 +107,7 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
         typer.echo("It has no shared source.")
 
 
-def _told(kind: str, current: bool | None, shards: int) -> str:
+def _status(kind: str, current: bool | None, shards: int) -> str:
     """State of an index in words: no files, complete, or rows to be added by the next search."""
     if current is None:
         return f"{kind} not indexed"

@@ -147,9 +147,9 @@ class RemoteModel:
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
-        known = list_prices(base.name, model) if url == base.url and prices is None else {}
-        self.price_source = price_source(base.name) if known else ""
-        self.spending = Spending(prices or known, Budget.of(budget or {}), Budget.of(turn_budget or {}))
+        vendor_prices = list_prices(base.name, model) if url == base.url and prices is None else {}
+        self.price_source = price_source(base.name) if vendor_prices else ""
+        self.spending = Spending(prices or vendor_prices, Budget.of(budget or {}), Budget.of(turn_budget or {}))
         native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
@@ -232,8 +232,10 @@ class RemoteModel:
 
     def call_tools(self, prompt: ToolPrompt, *, max_tokens: int) -> ToolReply:
         """Calls of the prompt's tools, or a text; an EndpointError with the field `refuses` if they are refused."""
-        said = Prompt(tuple(Message("user", message.content) for message in prompt.messages), sampling=prompt.sampling)
-        ask = replace(self._ask(said, max_tokens, ()), logprobs=False, tools=prompt)
+        messages = tuple(Message("user", message.content) for message in prompt.messages)
+        ask = replace(
+            self._ask(Prompt(messages, sampling=prompt.sampling), max_tokens, ()), logprobs=False, tools=prompt
+        )
         try:
             reply = self._reply(ask)
         except EndpointError as error:

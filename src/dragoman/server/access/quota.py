@@ -149,13 +149,13 @@ class SharedStock(Stock):
     def add(self, folder: Path, more: Amount) -> None:
         super().add(folder, more)
         if more != Amount():
-            self._told(folder, more, {})
+            self._refusal(folder, more, {})
 
     def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
         limits = {"tenant_bytes": quota.tenant_bytes, "tenant_files": quota.tenant_files}
         if private:
             limits |= {"user_bytes": quota.user_bytes, "user_files": quota.user_files}
-        full_of = self._told(folder, more, limits)
+        full_of = self._refusal(folder, more, limits)
         if full_of == "elsewhere":
             raise elsewhere()
         if full_of is not None:
@@ -179,7 +179,7 @@ class SharedStock(Stock):
         self._usage.count(place_id(tenant.parent), tenant.name, held)
         return amounts
 
-    def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
+    def _refusal(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
         tenant = folder.parent
         return self._usage.claim(place_id(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
 

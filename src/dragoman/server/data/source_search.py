@@ -62,8 +62,8 @@ def documents(seat: Seat, source: str) -> tuple[list[Document], bool]:
     counts = Counter(row.origin for row in islice(rows, _MOST_PASSAGES))
     more = next(rows, None) is not None
     shown = sorted(counts.items())
-    found = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in shown]
-    return found[:_MOST_DOCUMENTS], more or len(found) > _MOST_DOCUMENTS
+    documents = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in shown]
+    return documents[:_MOST_DOCUMENTS], more or len(documents) > _MOST_DOCUMENTS
 
 
 def first_passages(seat: Seat, source: str, origin: str) -> list[tuple[str, str]]:

@@ -202,7 +202,7 @@ def _turns(seat: Seat, name: str) -> list[View]:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
     replies = seat.assistant.replies(user=seat.user, dialogue=name)
     return [
-        views.turn(turn, None if reply is None else _told(seat, name, place, reply))
+        views.turn(turn, None if reply is None else _turn_view(seat, name, place, reply))
         # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
         for place, (turn, reply) in enumerate(zip(turns, replies, strict=False))
     ]
@@ -284,7 +284,7 @@ def _summary(seat: Seat, name: str) -> View:
     return {"id": name, "turns": len(turns), "begins": first.text[:120] if first else ""}
 
 
-def _told(seat: Seat, name: str, place: int, reply: Reply) -> View:
+def _turn_view(seat: Seat, name: str, place: int, reply: Reply) -> View:
     return views.done(TurnDone(reply, seat.agent, name, place, usage_of(reply), reply.trace.seconds))
 
 

@@ -43,7 +43,7 @@ def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     for name, note in _REFUSED.items():
         if extra.pop(name, None):
             raise refused(name, note)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **extra,
         "model": agent_name(request.model),
         "messages": _messages(request),
@@ -52,16 +52,16 @@ def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     }
     if (options := request.options) is not None:
         predict = options.num_predict
-        given["max_tokens"] = predict if predict is not None and predict > 0 else None
-        given["stop"] = options.stop
-        given["temperature"], given["seed"] = options.temperature, options.seed
-        given["dragoman"] = request.dragoman or options.dragoman
-        given |= {f"options.{name}": value for name, value in (options.model_extra or {}).items()}
+        fields["max_tokens"] = predict if predict is not None and predict > 0 else None
+        fields["stop"] = options.stop
+        fields["temperature"], fields["seed"] = options.temperature, options.seed
+        fields["dragoman"] = request.dragoman or options.dragoman
+        fields |= {f"options.{name}": value for name, value in (options.model_extra or {}).items()}
     if request.format == "json":
-        given["response_format"] = {"type": "json_object"}
+        fields["response_format"] = {"type": "json_object"}
     elif isinstance(request.format, dict):
-        given["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.format}}
-    return checked_request(given)
+        fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.format}}
+    return checked_request(fields)
 
 
 def _messages(request: OllamaChatRequest | OllamaGenerateRequest) -> list[View]:

@@ -52,13 +52,13 @@ class ResponseTools:
     @property
     def fields(self) -> View:
         """Fields of the chat request."""
-        given: View = {"tools": list(self.functions)} if self.functions else {}
-        return given if self.choice is None else {**given, "tool_choice": self.choice}
+        view: View = {"tools": list(self.functions)} if self.functions else {}
+        return view if self.choice is None else {**view, "tool_choice": self.choice}
 
 
-def response_tools(given: dict[str, Any]) -> ResponseTools:
+def response_tools(fields: dict[str, Any]) -> ResponseTools:
     """Take `tools`, `tool_choice` and `include` out of a request's fields; raises an error for what is not done."""
-    tools, chosen, include = given.pop("tools", None), given.pop("tool_choice", None), given.pop("include", None)
+    tools, chosen, include = fields.pop("tools", None), fields.pop("tool_choice", None), fields.pop("include", None)
     if not isinstance(tools, list | None):
         raise refused("tools", "It must be a list.")
     search: FileSearch | None = None
@@ -153,10 +153,16 @@ def call_items(calls: Sequence[Any], prefix: str) -> list[View]:
 
 
 def search_item(
-    id: str, agent: str, search: FileSearch, found: Sequence[Retrieval], *, question: str, documents: frozenset[str]
+    id: str,
+    agent: str,
+    search: FileSearch,
+    retrievals: Sequence[Retrieval],
+    *,
+    question: str,
+    documents: frozenset[str],
 ) -> View:
     """The item of a finished search: its queries and, where they are asked for, its results."""
-    asked = [each for each in found if documents & set(each.sources)]
+    asked = [each for each in retrievals if documents & set(each.sources)]
     results = None
     if search.lists_results:
         pieces = [piece for each in asked for piece in each.evidence if piece.source in documents]

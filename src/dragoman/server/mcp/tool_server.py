@@ -181,8 +181,8 @@ class _Tools:
         """Facts that the agent remembers about the user: all, or those that match a query, best first."""
         with tool_errors():
             caller, agent = await self._who(context)
-            found = partial(user_data.facts, at=at, since=since, until=until)
-            rows = await self._service.do(caller, agent, found, query or None)
+            read_facts = partial(user_data.facts, at=at, since=since, until=until)
+            rows = await self._service.do(caller, agent, read_facts, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
             return _result(text, Facts.model_validate({"facts": rows}))
 
@@ -297,9 +297,9 @@ def _result(text: str, value: BaseModel, passages: Sequence[View] = ()) -> CallT
     )
 
 
-def _spoken(told: View) -> str:
-    text = f"{told['text']}\n\nConfidence {told['confidence']:.2f}. Dialogue {told['dialogue']}."
-    return f"{text}\n\nSources:\n{_quotes(told['sources'])}" if told["sources"] else text
+def _spoken(view: View) -> str:
+    text = f"{view['text']}\n\nConfidence {view['confidence']:.2f}. Dialogue {view['dialogue']}."
+    return f"{text}\n\nSources:\n{_quotes(view['sources'])}" if view["sources"] else text
 
 
 def _quotes(rows: list[View]) -> str:

@@ -56,9 +56,9 @@ class MemoryImport:
         with errors_shown(words):
             plan = await self._page_session.do(user_data.import_memory, text, dry_run=True)
             kept = [row for row in plan["facts"] if row["fate"] != "known"]
-            known = len(plan["facts"]) - len(kept)
+            duplicates = len(plan["facts"]) - len(kept)
             with self._found:
-                el("p", words["import.found"].format(kept=len(kept), known=known, left=plan["left_out"]))
+                el("p", words["import.found"].format(kept=len(kept), known=duplicates, left=plan["left_out"]))
                 for row in kept[:_SHOWN]:
                     day = f" ({row['said_at'][:10]})" if row["said_at"] else ""
                     el("p", f"{row['text']}{day}", "card said")

@@ -47,8 +47,8 @@ async def facts(
     until: Annotated[str, Query(max_length=40, description="Only what was told before this day.")] = "",
 ) -> Response:
     """Facts about the user, and the words they were learned from."""
-    found = partial(user_data.facts, at=at, since=since, until=until)
-    return answer(views.listing(await service_of(request).do(caller, agent, found, query)))
+    read_facts = partial(user_data.facts, at=at, since=since, until=until)
+    return answer(views.listing(await service_of(request).do(caller, agent, read_facts, query)))
 
 
 @router.post("", operation_id="remember", **responds_with(LearnedView))

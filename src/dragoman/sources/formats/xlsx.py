@@ -217,8 +217,8 @@ def _formats(archive: Archive, member: str | None) -> tuple[frozenset[int], froz
                     dates.add(style)
                 elif form in _PERCENT or "%" in code:
                     percents.add(style)
-                elif form in written and (known := number_format(written[form])) is not None:
-                    numbers[style] = known
+                elif form in written and (number_kind := number_format(written[form])) is not None:
+                    numbers[style] = number_kind
                 style += 1
     return frozenset(dates), frozenset(percents), numbers
 

@@ -90,11 +90,11 @@ def _strays(connection: Connection) -> list[str]:
     import psycopg
 
     try:
-        found = [str(name) for (name,) in connection.execute(_STRAYS).fetchall()]
+        strays = [str(name) for (name,) in connection.execute(_STRAYS).fetchall()]
     except psycopg.errors.InsufficientPrivilege:
         return ["files that a crash of the server may have left (needs a superuser to see them)"]
-    names = ", ".join(found)
-    return [f"files that a crash of the server left; stop it and delete them in its folder: {names}"] if found else []
+    names = ", ".join(strays)
+    return [f"files that a crash of the server left; stop it and delete them in its folder: {names}"] if strays else []
 
 
 def _reload(connection: Connection) -> None:
