@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -27,6 +28,12 @@ _REAL_HOME = home()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 _HOME_NUMBERS = count()
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
+
+
+def pytest_collection_finish() -> None:
+    """Take what collection made, which lives to the end, out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
