@@ -254,7 +254,7 @@ def other_model(assistant: Assistant, name: str) -> Assistant:
 
 
 def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FILE_NAME) -> Models:
-    """The language model and the encoder of a config, to be lent to several assistants."""
+    """The language model and the encoder of a config, shared by several assistants."""
     parameters = {"name": config.name, "language": config.language, "folder": folder}
     creator = Creator(parameters, {role: config.table(role) for role in ("model", "encoder")}, file=file)
     return creator.shared("model"), creator.shared("encoder")

@@ -37,7 +37,7 @@ _ROLES: dict[object, str] = {
 
 
 class Creator:
-    """Builds components; one that an agent has at the top level is built once and lent to those that need it."""
+    """Builds components; one that an agent has at the top level is built once and shared by those that need it."""
 
     def __init__(self, parts: Mapping[str, object], tables: Mapping[str, Table], *, file: str = "agent.toml") -> None:
         self._parts = dict(parts)

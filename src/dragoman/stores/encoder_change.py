@@ -207,7 +207,7 @@ def _step(encoder: str, encoding: str) -> tuple[str, str]:
 
 
 def _claimed_by(encoding: str) -> str:
-    """Whose claim holds; "" where there is none, or it has ended."""
+    """The server whose claim holds; "" where there is none, or it has ended."""
     _, _, claim = encoding.partition(" ")
     owner, _, until = claim.partition(" ")
     # a clock that was set back must not keep a dead process's claim for hours

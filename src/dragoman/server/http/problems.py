@@ -196,7 +196,7 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
 
 
 def _nearest(errors: Any) -> list[Any]:
-    """Of a field that takes one of several types the error of the type that the value is nearest to."""
+    """The error of the type nearest to the value, for a field that takes one of several types."""
     kept: dict[tuple[str, ...], Any] = {}
     for number, error in enumerate(errors):
         loc = [str(part) for part in error.get("loc", ())]

@@ -211,7 +211,7 @@ def _candidate_gold(
 
 
 def _filtered(search: SourceSearch, rows: Sequence[Passage]) -> Sequence[Passage]:
-    """As `retriever.search.find` filters: children of the given evidence and rows without a parent, if it has any."""
+    """Filter as `retriever.search.find` does: keep children of the given evidence, and rows without a parent."""
     if search.dependency != "filter" or not any(row.parent in search.parents for row in rows):
         return rows
     return [row for row in rows if row.parent is None or row.parent in search.parents]

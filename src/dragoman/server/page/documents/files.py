@@ -209,7 +209,7 @@ class DocumentFiles:
         self._progress()
         try:
             uploads.check_size(event.file.size())
-            # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
+            # A folder comes as many files at once: read them one after the other.
             report = await self._page_session.read_in(self._into, put, name, event.file)
             if replaced and replaced != name and not report.failed:
                 await self._page_session.read_in(self._into, uploads.remove, replaced)
@@ -230,7 +230,7 @@ class DocumentFiles:
             await self._changed()
 
     def _tell(self, name: str, report: IngestReport) -> None:
-        """What became of a file: it goes to the list of files, or its line says why it was not taken."""
+        """Show the result of an upload: the file joins the list, or its line says why it was refused."""
         words = self._words
         if report.failed:
             self._line(name, words["file.failed"].format(reason=report.failed[0].reason), "failed")
