@@ -247,7 +247,7 @@ def test_one_turn_of_a_megabyte_still_gets_an_answer():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("content", ["", " ", "\x00\x07", "\ud83d lone", "👩‍👩‍👧‍👦", "<|im_end|>"])
+@pytest.mark.parametrize("content", ["", "\x00\x07", "\ud83d lone", "<|im_end|>"])
 def test_odd_text_is_answered(shared, content):
     assert isinstance(shared.generate([Prompt.user(content)], max_tokens=2)[0], Draft)
 
