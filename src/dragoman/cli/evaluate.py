@@ -215,7 +215,7 @@ def _list() -> None:
 
 
 def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
-    named = shlex.quote(str(folder))
+    path = shlex.quote(str(folder))
     typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
     table = max(result.tables, key=lambda table: table.turns)
     measured = [row.system for row in table.rows if any(cell.n for cell in row.cells)]
@@ -224,7 +224,7 @@ def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
         other = next((name for name in measured[1:] if name in own), measured[1])
         pair = " ".join(shlex.quote(f"{folder}:{name}") for name in (measured[0], other))
         typer.echo(f"Which turns differ:   dragoman compare {pair}")
-    typer.echo(f"The tables again:     dragoman report {named}")
+    typer.echo(f"The tables again:     dragoman report {path}")
 
 
 def _cells(result: Result) -> list[ResultCell]:

@@ -102,8 +102,8 @@ class DialogueTable(ABC):
                 return None
             dialogue, seq, trace = answers[0]
             turns = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
-        asked = next((str(text) for speaker, text in reversed(turns) if speaker == "user"), "")
-        return Answered(str(dialogue), len(turns) - 1, asked, None if trace is None else json.loads(str(trace)))
+        question = next((str(text) for speaker, text in reversed(turns) if speaker == "user"), "")
+        return Answered(str(dialogue), len(turns) - 1, question, None if trace is None else json.loads(str(trace)))
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
@@ -144,12 +144,12 @@ class DialogueTable(ABC):
 
         Counts as an erasure of the scope: a turn that holds it (`hold`) and began earlier stores nothing any more.
         """
-        wanted, changes = needles(texts), []
+        targets, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
                 in_text, in_trace = (
-                    holds(str(text), wanted),
-                    trace is not None and holds(json.loads(str(trace)), wanted),
+                    holds(str(text), targets),
+                    trace is not None and holds(json.loads(str(trace)), targets),
                 )
                 if in_text or in_trace:
                     changes.append({"seq": seq, "text": "" if in_text else text, "trace": None if in_trace else trace})

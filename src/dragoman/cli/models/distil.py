@@ -72,8 +72,8 @@ def distil_encoder(
     typer.echo(_summary(out, part))
     typer.echo("Vectors of another encoder do not fit: let the agent have a new state.")
     state = shlex.quote(f"{out.resolve().name}-state")
-    chosen = f"--models.encoder.kind static --models.encoder.part {shlex.quote(str(out))}"
-    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {state} {chosen}")
+    options = f"--models.encoder.kind static --models.encoder.part {shlex.quote(str(out))}"
+    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {state} {options}")
     if failed:
         raise typer.Exit(1)
 

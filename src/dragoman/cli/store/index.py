@@ -62,18 +62,18 @@ def index(
         raise typer.Exit(1)
 
 
-def _states(store: TableStore, wanted: str) -> list[tuple[Scope, IndexState]]:
+def _states(store: TableStore, source: str) -> list[tuple[Scope, IndexState]]:
     from dragoman.core.errors import UnknownNameError
     from dragoman.core.values import SHARED_USER
 
     shared = [scope for scope in store.scopes() if scope.user == SHARED_USER]
     all_states = [(scope, state) for scope in shared for state in store.check_index(scope)]
-    if not wanted:
+    if not source:
         return all_states
-    chosen = [(scope, state) for scope, state in all_states if state.source == wanted]
-    if not chosen:
-        raise UnknownNameError("shared source", wanted, {state.source for _, state in all_states})
-    return chosen
+    selected = [(scope, state) for scope, state in all_states if state.source == source]
+    if not selected:
+        raise UnknownNameError("shared source", source, {state.source for _, state in all_states})
+    return selected
 
 
 def _rebuild(store: TableStore, scope: Scope, state: IndexState, bars: Bars) -> None:

@@ -55,13 +55,13 @@ class ChatUsage:
         if most is None or count is None:
             return
         with self._lock:
-            at, held = self._known.get(scope, (0.0, -1))
+            at, usage = self._known.get(scope, (0.0, -1))
         age = monotonic() - at
-        if held < 0 or age > _STALE or (held + more > most and age > _SOON):  # somebody may have deleted some
-            at, held = monotonic(), count(scope)
-        is_full = held + more > most
+        if usage < 0 or age > _STALE or (usage + more > most and age > _SOON):  # somebody may have deleted some
+            at, usage = monotonic(), count(scope)
+        is_full = usage + more > most
         with self._lock:
-            self._known[scope] = at, held if is_full else held + more
+            self._known[scope] = at, usage if is_full else usage + more
             self._known.move_to_end(scope)
             while len(self._known) > _MOST_USERS:
                 self._known.popitem(last=False)
@@ -72,8 +72,8 @@ class ChatUsage:
         """Count what else a turn has stored: its reply and its trace."""
         with self._lock:
             if scope in self._known:
-                at, held = self._known[scope]
-                self._known[scope] = at, held + more
+                at, usage = self._known[scope]
+                self._known[scope] = at, usage + more
 
 
 class Stock:
@@ -91,9 +91,9 @@ class Stock:
         """Claim space in a user's (or the shared) folder during a write; released if the write fails."""
         with self._lock:
             amounts = self._amounts(folder.parent)
-            held = amounts.get(folder.name, Amount())
+            usage = amounts.get(folder.name, Amount())
             self._claim(folder, amounts, more, quota, private=private)
-            amounts[folder.name] = held + more
+            amounts[folder.name] = usage + more
             counted_at = self._known[folder.parent][0]
         claim = Claim(more)
         try:
@@ -115,10 +115,10 @@ class Stock:
 
     def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
         """Raise an error if the quota is exceeded."""
-        held, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
+        usage, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
         _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
         if private:
-            _check("user", held, more, quota.user_bytes, quota.user_files)
+            _check("user", usage, more, quota.user_bytes, quota.user_files)
 
     def recount(self, folder: Path) -> None:
         """Recount the tenant of a folder at the next request."""
@@ -175,8 +175,8 @@ class SharedStock(Stock):
 
     def _counted(self, tenant: Path) -> dict[str, Amount]:
         amounts = super()._counted(tenant)
-        held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
-        self._usage.count(place_id(tenant.parent), tenant.name, held)
+        usage = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
+        self._usage.count(place_id(tenant.parent), tenant.name, usage)
         return amounts
 
     def _refusal(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
@@ -201,10 +201,10 @@ def full(whose: str, what: str, limit: str) -> ServiceError:
     )
 
 
-def _check(whose: str, held: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
-    if most_bytes is not None and more.bytes > 0 and held.bytes + more.bytes > most_bytes:
+def _check(whose: str, usage: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
+    if most_bytes is not None and more.bytes > 0 and usage.bytes + more.bytes > most_bytes:
         raise _too_many(whose, "bytes", most_bytes)
-    if most_files is not None and more.files > 0 and held.files + more.files > most_files:
+    if most_files is not None and more.files > 0 and usage.files + more.files > most_files:
         raise _too_many(whose, "files", most_files)
 
 

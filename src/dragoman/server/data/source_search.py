@@ -61,8 +61,8 @@ def documents(seat: Seat, source: str) -> tuple[list[Document], bool]:
     rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name)
     counts = Counter(row.origin for row in islice(rows, _MOST_PASSAGES))
     more = next(rows, None) is not None
-    shown = sorted(counts.items())
-    documents = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in shown]
+    entries = sorted(counts.items())
+    documents = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in entries]
     return documents[:_MOST_DOCUMENTS], more or len(documents) > _MOST_DOCUMENTS
 
 

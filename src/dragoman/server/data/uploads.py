@@ -140,12 +140,12 @@ def file(seat: Seat, source: Source, name: str) -> View:
 
 
 def _view(seat: Seat, source: Source, path: Path) -> View:
-    root, held = _root(seat, source), path.stat()
+    root, status = _root(seat, source), path.stat()
     passages = seat.assistant.store.passages(source.scope(seat.scope), source.name, origin=origin_of(path, root))
     return {
         "name": path.relative_to(root / FOLDER).as_posix(),
-        "bytes": held.st_size,
-        "modified": int(held.st_mtime),
+        "bytes": status.st_size,
+        "modified": int(status.st_mtime),
         "passages": sum(1 for _ in passages),
     }
 

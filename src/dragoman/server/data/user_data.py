@@ -66,9 +66,9 @@ def correct(seat: Seat, id: str, text: str) -> View:
     if _found_no_room(seat, learned):  # the old one goes first, then there is
         seat.assistant.forget(old.id, user=seat.user)
         return views.learned(replace(_learned(seat, text), forgotten=(old,))) or {}
-    kept = {row.id for row in (*learned.added, *learned.joined)}
+    live = {row.id for row in (*learned.added, *learned.joined)}
     # Where the rules see no contradiction between the two, the user has just said that there is one.
-    if old.id not in kept | {row.id for row in learned.superseded}:
+    if old.id not in live | {row.id for row in learned.superseded}:
         seat.assistant.forget(old.id, user=seat.user)
         learned = replace(learned, forgotten=(*learned.forgotten, old))
     return views.learned(learned) or {}
@@ -185,8 +185,8 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
         if before not in names:
             raise absent("dialogue")
         names = names[names.index(before) + 1 :]
-    shown = [_summary(seat, name) for name in names[:limit]]
-    return shown, len(names) > limit
+    summaries = [_summary(seat, name) for name in names[:limit]]
+    return summaries, len(names) > limit
 
 
 def dialogue(seat: Seat, name: str) -> list[View]:

@@ -118,10 +118,10 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _describe(app: FastAPI) -> None:
     """The OpenAPI document, with error responses in their own media type."""
-    made = app.openapi
+    default_openapi = app.openapi
 
     def openapi() -> dict[str, Any]:
-        document = made()
+        document = default_openapi()
         components = document.setdefault("components", {})
         components.setdefault("schemas", {}).pop("HTTPValidationError", None)
         components["schemas"].pop("ValidationError", None)

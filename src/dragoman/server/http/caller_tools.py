@@ -28,8 +28,8 @@ def caller_tools(
     `why_not` says why the agent cannot use tools, and refuses a request that needs them. `is_whole` says that the
     messages are the whole conversation.
     """
-    spoken = [(place, message) for place, message in enumerate(request.messages) if message.role not in _INSTRUCTING]
-    exchanged = next((place for place, message in spoken if message.role == "tool" or message.tool_calls), None)
+    dialogue = [(place, message) for place, message in enumerate(request.messages) if message.role not in _INSTRUCTING]
+    exchanged = next((place for place, message in dialogue if message.role == "tool" or message.tool_calls), None)
     choice, only = _choice(request)
     if exchanged is not None and why_not:
         where = "role" if request.messages[exchanged].role == "tool" else "tool_calls"
@@ -45,7 +45,7 @@ def caller_tools(
         raise refused("tool_choice", f"There is no tool '{only}' in `tools`.")
     return CallerTools(
         tools,
-        _messages(spoken, text_of),
+        _messages(dialogue, text_of),
         is_whole,
         choice,
         only,
@@ -55,10 +55,10 @@ def caller_tools(
 
 
 def _choice(request: ChatRequest) -> tuple[ToolChoice, str]:
-    chosen = request.tool_choice
-    if isinstance(chosen, ChosenTool):
-        return "required", chosen.function.name
-    return chosen or "auto", ""
+    choice = request.tool_choice
+    if isinstance(choice, ChosenTool):
+        return "required", choice.function.name
+    return choice or "auto", ""
 
 
 def _tools(request: ChatRequest) -> tuple[Tool, ...]:
@@ -82,12 +82,12 @@ def _tools(request: ChatRequest) -> tuple[Tool, ...]:
 
 
 def _messages(
-    spoken: Sequence[tuple[int, ChatMessage]], text_of: Callable[[ChatMessage], str]
+    dialogue: Sequence[tuple[int, ChatMessage]], text_of: Callable[[ChatMessage], str]
 ) -> tuple[ToolMessage, ...]:
     """The conversation; raises an error unless every call has its result, and every result its call."""
     messages: list[ToolMessage] = []
     waiting: dict[str, str] = {}
-    for place, message in spoken:
+    for place, message in dialogue:
         if message.role == "tool":
             if waiting.pop(message.tool_call_id or "", None) is None:
                 raise InputError(

@@ -102,12 +102,12 @@ def _message(place: int, message: OllamaMessage, ids: _CallIds) -> View:
     extra = message.model_extra or {}
     if extra.get("images"):
         raise refused(f"messages.{place}.images", "Messages are text only.")
-    spoken: View = {"role": message.role, "content": message.content}
+    row: View = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        spoken["tool_calls"] = ids.called(message.tool_calls)
+        row["tool_calls"] = ids.called(message.tool_calls)
     if message.role == "tool":
-        spoken["tool_call_id"] = ids.answered(message.tool_call_id)
-    return spoken
+        row["tool_call_id"] = ids.answered(message.tool_call_id)
+    return row
 
 
 class OllamaTurn:

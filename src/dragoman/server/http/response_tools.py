@@ -162,13 +162,13 @@ def search_item(
     documents: frozenset[str],
 ) -> View:
     """The item of a finished search: its queries and, where they are asked for, its results."""
-    asked = [each for each in retrievals if documents & set(each.sources)]
+    document_retrievals = [each for each in retrievals if documents & set(each.sources)]
     results = None
     if search.lists_results:
-        pieces = [piece for each in asked for piece in each.evidence if piece.source in documents]
+        pieces = [piece for each in document_retrievals for piece in each.evidence if piece.source in documents]
         rows = sorted(pieces, key=lambda piece: -piece.relevance)[: search.most]
         results = [_result(agent, piece) for piece in rows]
-    queries = list(dict.fromkeys(each.query or question for each in asked))
+    queries = list(dict.fromkeys(each.query or question for each in document_retrievals))
     return {"type": "file_search_call", "id": id, "status": "completed", "queries": queries, "results": results}
 
 

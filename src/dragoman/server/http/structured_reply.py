@@ -75,8 +75,8 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
 
 
 def _named(schema: Mapping[str, Json], keyword: str) -> dict[str, Json]:
-    named = schema.get(keyword, {})
-    return named if isinstance(named, dict) else {}
+    tables = schema.get(keyword, {})
+    return tables if isinstance(tables, dict) else {}
 
 
 class _Schemas:
@@ -276,11 +276,11 @@ def _names(text: str, option: str) -> bool:
 def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
     """The only option that the answer names; yes and no stand for the decision."""
     decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
-    named = [option for option in options if isinstance(option, str) and option.lower() in decided]
-    if not named:
-        named = [option for option in options if isinstance(option, str) and _names(found.text, option)]
-    if len(named) == 1:
-        return named[0]
+    matches = [option for option in options if isinstance(option, str) and option.lower() in decided]
+    if not matches:
+        matches = [option for option in options if isinstance(option, str) and _names(found.text, option)]
+    if len(matches) == 1:
+        return matches[0]
     if nullable or None in options:
         return None
     raise UnfilledError

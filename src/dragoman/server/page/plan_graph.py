@@ -63,12 +63,12 @@ def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, s
         kind = "node end" if picture.worth == "answer" else "node doubt"
         parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust(picture, words)), kind))
         y += _HIGH + _GAP
-    asked = {stop.source for stop in picture.stops}
+    visited = {stop.source for stop in picture.stops}
     height = y - _GAP + 4
-    left = [source.name for source in sources if source.name not in asked] if picture.plan is not None else []
-    if left:
-        parts += _left_out(left, words["graph.unasked"], first=height + 4)
-        height += 26 + 30 * math.ceil(len(left) / _IN_A_ROW)
+    unvisited = [source.name for source in sources if source.name not in visited] if picture.plan is not None else []
+    if unvisited:
+        parts += _left_out(unvisited, words["graph.unasked"], first=height + 4)
+        height += 26 + 30 * math.ceil(len(unvisited) / _IN_A_ROW)
     label = escape(_told(picture, words), quote=True)
     return (
         f'<svg class="graph" viewBox="4 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'

@@ -59,10 +59,10 @@ class Sidecar(OpenShards[T, P]):
     ) -> None:
         """Build spans as drafts, which a refresh adopts; `held` takes the tenant's lock."""
         counter = feed.counter()
-        wanted = [span for span in spans if self._drafts.finished(span, width, counter) is None]
-        there = len(spans) - len(wanted)
-        with ThreadPoolExecutor(max(1, min(workers, len(wanted)))) as pool:
-            for i, done in enumerate([pool.submit(self._draft, span, feed, width, held) for span in wanted]):
+        missing = [span for span in spans if self._drafts.finished(span, width, counter) is None]
+        there = len(spans) - len(missing)
+        with ThreadPoolExecutor(max(1, min(workers, len(missing)))) as pool:
+            for i, done in enumerate([pool.submit(self._draft, span, feed, width, held) for span in missing]):
                 if progress is not None:
                     progress(there + i, len(spans))
                 done.result()
@@ -123,10 +123,10 @@ class Sidecar(OpenShards[T, P]):
             elif changed > manifest.shards[place].counter:
                 touched.add(place)
         voided = manifest.void(touched)
-        held = sum(shard.rows for shard in voided.shards) + (newer if voided.shards[-1].name else 0)
-        if held + sum(map(feed.count, voided.missing())) != live:
-            named = (place for place, shard in enumerate(voided.shards) if shard.name)
-            touched |= {place for place in named if feed.count(voided.held(place)) != voided.shards[place].rows}
+        row_count = sum(shard.rows for shard in voided.shards) + (newer if voided.shards[-1].name else 0)
+        if row_count + sum(map(feed.count, voided.missing())) != live:
+            places = (place for place, shard in enumerate(voided.shards) if shard.name)
+            touched |= {place for place in places if feed.count(voided.held(place)) != voided.shards[place].rows}
         if touched:
             self._current = None
             sweep(self.folder, self._written(manifest.void(touched)))
