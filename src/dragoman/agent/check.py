@@ -287,10 +287,10 @@ def _plain(text: str) -> str:
 
 def _place(reply: str, words: str) -> int | None:
     """Return the first position of the words; a number matches only as a whole, so 34 is not in 134."""
-    wanted = re.escape(_plain(words))
+    pattern = re.escape(_plain(words))
     before = r"(?<![0-9])" if words[:1].isdigit() else ""
     after = r"(?![0-9])" if words[-1:].isdigit() else ""
-    match = re.search(f"{before}{wanted}{after}", reply)
+    match = re.search(f"{before}{pattern}{after}", reply)
     return match and match.start()
 
 

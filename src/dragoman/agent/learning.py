@@ -145,8 +145,8 @@ class TurnLearning:
         if learned.is_empty:
             return context
         if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
-            kept = self.store.dialogue(context.scope, context.dialogue)
-            context = replace(context, turns=(*latest(kept, self.history), context.turns[-1]))
+            turns = self.store.dialogue(context.scope, context.dialogue)
+            context = replace(context, turns=(*latest(turns, self.history), context.turns[-1]))
         return replace(context, learned=learned)
 
     def _is_about_facts(self, context: Context, question: str) -> bool:

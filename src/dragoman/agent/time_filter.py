@@ -45,8 +45,8 @@ class TimeFilter:
 
     def retrieve(self, retriever: Retriever, requests: Sequence[Request], plans: Sequence[Plan]) -> list[Found]:
         """The evidence of each request within its period, the newest first where that is wanted."""
-        asked = [self._request(request, plan) for request, plan in zip(requests, plans, strict=True)]
-        results = [Found(evidence, getattr(evidence, "warnings", ())) for evidence in retriever.retrieve(asked)]
+        filtered = [self._request(request, plan) for request, plan in zip(requests, plans, strict=True)]
+        results = [Found(evidence, getattr(evidence, "warnings", ())) for evidence in retriever.retrieve(filtered)]
         for nth, (request, plan) in enumerate(zip(requests, plans, strict=True)):
             if plan.period and self.date_of is not None and not self._has_documents(results[nth]):
                 results[nth] = self._by_file_time(retriever, request, plan, results[nth])

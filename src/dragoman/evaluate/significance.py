@@ -192,10 +192,10 @@ def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str
     import numpy as np
 
     difference = value(b, name) - value(a, name)
-    drawn = draws.values(b) - draws.values(a)
+    differences = draws.values(b) - draws.values(a)
     dialogues = draws.spoken(a, b)
-    low, high, error, undefined = _spread(drawn, level, dialogues)
-    defined = drawn[~np.isnan(drawn)]
+    low, high, error, undefined = _spread(differences, level, dialogues)
+    defined = differences[~np.isnan(differences)]
     if not len(defined) or np.isnan(difference):
         return Paired(difference, low, high, error, float("nan"), level, undefined)
     fewer = min(int((defined <= _EQUAL).sum()), int((defined >= -_EQUAL).sum()))
@@ -271,14 +271,14 @@ def are_decisions(*systems: Scores) -> bool:
     return all(_is_decision(scores.per_turn) for scores in systems if scores.per_turn is not None)
 
 
-def _spread(drawn: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
+def _spread(differences: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
     """Return the interval, the standard error, and the number of undefined draws."""
     import numpy as np
 
     if not 0 < level < 1:
         raise ConfigError(f"The level {level} is outside (0, 1).", remedy="Give 0.95.")
-    defined = drawn[~np.isnan(drawn)]
-    undefined = len(drawn) - len(defined)
+    defined = differences[~np.isnan(differences)]
+    undefined = len(differences) - len(defined)
     if len(defined) < 2 or dialogues < 2:
         return float("nan"), float("nan"), float("nan"), undefined
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]).tolist()

@@ -127,8 +127,8 @@ def fetch(offer: Offer, *, progress: Progress | None = None, transport: object |
         digest = _checked(offer, part)
         part.replace(place)
         note.unlink(missing_ok=True)
-        kept = {"name": offer.address.name, "sha256": digest, "licence": offer.licence}
-        place.with_name(f"{place.name}.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        record = {"name": offer.address.name, "sha256": digest, "licence": offer.licence}
+        place.with_name(f"{place.name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise WeightsError(

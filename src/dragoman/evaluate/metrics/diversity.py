@@ -58,11 +58,11 @@ class Distinct:
         starts = sizes_of.cumsum()[:-1]
 
         def values(weights: Floats) -> Floats:
-            drawn = weights > 0
-            kinds = drawn.astype(np.float64) @ own
-            for row, chosen in enumerate(drawn if shared else ()):
+            present = weights > 0
+            kinds = present.astype(np.float64) @ own
+            for row, chosen in enumerate(present if shared else ()):
                 kinds[row] += np.logical_or.reduceat(chosen[turn_of], starts).sum()
-            return quotient(kinds, drawn.astype(np.float64) @ sizes)
+            return quotient(kinds, present.astype(np.float64) @ sizes)
 
         return Scores([True] * len(turns), values, details={"tokens": scheme})
 

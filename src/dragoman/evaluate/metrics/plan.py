@@ -210,9 +210,11 @@ def _outcomes(gold: Sequence[Choice], predicted: Sequence[Choice], kinds: Sequen
 
     place = {kind: index for index, kind in enumerate(kinds)}
     columns = np.arange(len(kinds))
-    wanted = np.array([place.get(kind, -1) for kind in gold], dtype=np.int64)[:, None] == columns
-    taken = np.array([place.get(kind, -1) for kind in predicted], dtype=np.int64)[:, None] == columns
-    return np.hstack((wanted & taken, ~wanted & taken, wanted & ~taken)).astype(np.float64)
+    gold_cells = np.array([place.get(kind, -1) for kind in gold], dtype=np.int64)[:, None] == columns
+    predicted_cells = np.array([place.get(kind, -1) for kind in predicted], dtype=np.int64)[:, None] == columns
+    return np.hstack(
+        (gold_cells & predicted_cells, ~gold_cells & predicted_cells, gold_cells & ~predicted_cells)
+    ).astype(np.float64)
 
 
 def _f1(sums: Floats, kinds: int) -> Floats:

@@ -170,12 +170,12 @@ class RunFolder:
 
     def _mended(self, rows: Path, times: Path) -> int:
         """Remove torn lines, cut both files to the same length, and return that number of lines."""
-        kept = min(_whole_lines(rows)[0], _whole_lines(times)[0])
+        count = min(_whole_lines(rows)[0], _whole_lines(times)[0])
         for file in (rows, times):
-            length = _whole_lines(file, kept)[1]
+            length = _whole_lines(file, count)[1]
             if file.is_file() and file.stat().st_size != length:
                 os.truncate(file, length)
-        return kept
+        return count
 
 
 @contextmanager

@@ -106,8 +106,8 @@ def compare_runs(
 class _ComparedRun:
     """One side of a comparison: a run, or one system of it."""
 
-    def __init__(self, named: str) -> None:
-        path, system = _meant(named)
+    def __init__(self, run: str) -> None:
+        path, system = _meant(run)
         self.result: Result = load_run(path)
         self.folder = RunFolder(path)
         self.sets = {table.data: table for table in self.result.tables if table.turns}
@@ -189,9 +189,9 @@ def _turns(
     others = {outcome.example: outcome for outcome in right.folder.outcomes(block, after)}
     values = dict(read_scores(left.folder.path, block, before))
     other_values = dict(read_scores(right.folder.path, block, after))
-    kept = {turn.example: turn for turn in read_turns(left.folder.path, block)}
+    by_example = {turn.example: turn for turn in read_turns(left.folder.path, block)}
     for outcome in left.folder.outcomes(block, before):
-        other, turn = others.get(outcome.example), kept.get(outcome.example)
+        other, turn = others.get(outcome.example), by_example.get(outcome.example)
         if other is not None and turn is not None:
             mine, theirs = values.get(outcome.example, {}), other_values.get(outcome.example, {})
             yield turn, outcome, other, _both(mine, theirs)

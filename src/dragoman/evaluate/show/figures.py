@@ -40,9 +40,9 @@ class _Drawing:
 
     def rows(self) -> list[SystemRow]:
         """The measured rows, or those that the figure names."""
-        named = self.option("systems")
+        systems = self.option("systems")
         by_name = {row.system: row for row in self.table.rows}
-        rows = self.table.rows if named is None else [_chosen("system", name, by_name) for name in named]
+        rows = self.table.rows if systems is None else [_chosen("system", name, by_name) for name in systems]
         return [row for row in rows if row.system in self.turns]
 
     def cell(self, row: SystemRow, title: str) -> ResultCell:
@@ -133,9 +133,9 @@ def _frequency(
     if not places:
         return None
 
-    def share(name: str, chosen: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
-        among: Counter[Any] = Counter(place(turn) for turn in chosen)
-        hits: Counter[Any] = Counter(place(turn) for turn in chosen if decide(turn))
+    def share(name: str, turns: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
+        among: Counter[Any] = Counter(place(turn) for turn in turns)
+        hits: Counter[Any] = Counter(place(turn) for turn in turns if decide(turn))
         x = tuple(float(key) if isinstance(key, int | float) else str(key) for key in places)
         labels = tuple(f"{hits[key]} of {among[key]}" for key in places)
         return Series(name, x, tuple(hits[key] / among[key] if among[key] else None for key in places), labels=labels)

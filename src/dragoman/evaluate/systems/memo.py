@@ -49,11 +49,11 @@ def attributed(events: Sequence[MeterReading], items: int) -> list[MeterReading]
     """The cost of each item of a call: its own generation where there is one per item, else an even share."""
     if not events:
         return [_NOTHING] * items
-    written = [event for event in events if event.calls == 1 and not event.choices]
-    if len(written) != items:
+    drafts = [event for event in events if event.calls == 1 and not event.choices]
+    if len(drafts) != items:
         return split(sum(events, _NOTHING), items)
     others = sum((event for event in events if event.calls != 1 or event.choices), _NOTHING)
-    return [own + share for own, share in zip(written, split(others, items), strict=True)]
+    return [own + share for own, share in zip(drafts, split(others, items), strict=True)]
 
 
 @dataclass(slots=True)

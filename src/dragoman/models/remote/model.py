@@ -248,10 +248,10 @@ class RemoteModel:
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         names = choosing.names_of(options)
         limit = max(map(len, names.values())) + _CHOICE_ROOM
-        asked = choosing.question(prompt, names)
+        question = choosing.question(prompt, names)
         texts: list[str] = []
         if self.knowledge.profile.logprobs:
-            reply = self._reply(_Ask(asked, limit, top=TOP))
+            reply = self._reply(_Ask(question, limit, top=TOP))
             shares = choosing.by_tokens(reply.delta.tokens, names)
             if shares is not None:
                 self._method = "logprobs"
@@ -276,7 +276,7 @@ class RemoteModel:
             )
         self._method = "sampling"
         while len(texts) < self._samples:
-            ask = _Ask(asked, limit, temperature=1.0, logprobs=False, seed=len(texts))
+            ask = _Ask(question, limit, temperature=1.0, logprobs=False, seed=len(texts))
             texts.append(self._reply(ask).text)
         return choosing.by_counting(texts, names)
 

@@ -66,13 +66,13 @@ def _without_system(messages: Sequence[ToolMessage]) -> list[ToolMessage]:
 def _chat_message(message: ToolMessage) -> Json:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-    spoken: Json = {"role": message.role, "content": message.content}
+    row: Json = {"role": message.role, "content": message.content}
     if message.calls:
-        spoken["tool_calls"] = [
+        row["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.calls
         ]
-    return spoken
+    return row
 
 
 def _anthropic(messages: Sequence[ToolMessage], prompt: ToolPrompt) -> Json:

@@ -120,19 +120,21 @@ class Unified(Protocol):
         """The probability of each order of sources, from the dialogue alone; orders are legal, () is NULL."""
         ...
 
-    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+    def judge(self, requests: Sequence[Judging]) -> list[list[float]]:
         """The expected similarity of each candidate, all of a turn in one packed pass."""
         ...
 
-    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+    def check(
+        self, requests: Sequence[Judging], orders: Sequence[Order]
+    ) -> list[tuple[dict[Order, float], list[float]]]:
         """The probability of each order after all candidates were read, and the candidates' similarities."""
         ...
 
-    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+    def write(self, requests: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
         """A draft for each; common beginnings, as of several drafts of one response, are read once."""
         ...
 
-    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
+    def stream(self, request: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
 
     def warm_up(self) -> None: ...
 

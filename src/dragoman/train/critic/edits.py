@@ -137,8 +137,8 @@ def negate(sentence: str) -> str | None:
     >>> negate("我喜欢猫")
     '我不喜欢猫'
     """
-    spoken = language(sentence)
-    return _negate_chinese(sentence) if spoken == "zh" else _negate_english(sentence)
+    code = language(sentence)
+    return _negate_chinese(sentence) if code == "zh" else _negate_english(sentence)
 
 
 def _negate_english(sentence: str) -> str | None:

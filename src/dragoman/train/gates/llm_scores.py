@@ -87,11 +87,11 @@ class AskedOnce:
         self._value = value
         self._doing = doing
 
-    def of(self, asked: Sequence[Prompt]) -> list[float]:
+    def of(self, prompts: Sequence[Prompt]) -> list[float]:
         """The number of each turn; the model is asked only for turns that are not cached."""
-        keys = [self._key(prompt) for prompt in asked]
+        keys = [self._key(prompt) for prompt in prompts]
         values = dict(self._kept())
-        missing = {key: prompt for key, prompt in zip(keys, asked, strict=True) if key not in values}
+        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in values}
         done = len(set(keys)) - len(missing)
         self._job.report(Progress(self._doing, done, len(set(keys))))
         if missing:
