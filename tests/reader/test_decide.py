@@ -98,14 +98,14 @@ def test_which_of_them_chooses_among_the_rows_of_the_last_reply(pottery):
     assert pottery.ask("Which of them is the cheapest?", dialogue="d").text.startswith("Celadon: 9")
 
 
-def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_from_documents(tmp_path, weights_home):
-    with dragoman.load("harbour", state=tmp_path / "state") as assistant:
-        assistant.ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
-        assert "baker" in assistant.ask("What is my job now?").text
-        assert "Copper Row" in assistant.ask("What's my address?").text
-        assert assistant.ask("How old is my son?").text == "You haven't told me how old your son is."
-        assert assistant.ask("When is my birthday?").text == "You haven't told me when your birthday is."
-        assert assistant.ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."
+def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_from_documents(harbour):
+    ask = partial(harbour.ask, user="baker")
+    ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
+    assert "baker" in ask("What is my job now?").text
+    assert "Copper Row" in ask("What's my address?").text
+    assert ask("How old is my son?").text == "You haven't told me how old your son is."
+    assert ask("When is my birthday?").text == "You haven't told me when your birthday is."
+    assert ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."
 
 
 LAKE = """# Hollow Oak Lake

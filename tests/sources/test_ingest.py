@@ -356,6 +356,7 @@ def test_full_disk_is_told_and_what_was_acknowledged_stays(folder, take, store):
     assert take(folder, batch=2).added == 4
 
 
+@pytest.mark.slow
 def test_the_time_for_files_grows_with_their_number_and_files_that_did_not_change_take_less(tmp_path, encoder):
     def folder_of(count):
         folder = tmp_path / str(count)

@@ -150,6 +150,7 @@ def test_several_at_once_say_what_each_says_alone(shared):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_a_beginning_that_was_read_before_is_not_read_again(shared):
     system = "You are the guide of a small harbour town and answer in one short sentence. " * 4
     shared.generate([Prompt.user("Hello!", system=system)], max_tokens=2)
