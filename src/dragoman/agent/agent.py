@@ -300,7 +300,7 @@ class Agent:
         return max(self.k, _ALL_FACTS) if asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
-        turns = [turn for turn in turns if not self._said(turn)]
+        turns = [turn for turn in turns if not self._in_fixed_words(turn)]
         if not turns:
             return
         with self._stage("reader", turns) as stage:
@@ -333,7 +333,7 @@ class Agent:
             draft, text=draft.text + note, quoted=(*draft.quoted, *(version.evidence.id for version in turn.older))
         )
 
-    def _said(self, turn: TurnState) -> bool:
+    def _in_fixed_words(self, turn: TurnState) -> bool:
         """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
 
         Nor may one claim that something was remembered or deleted where memory does not change. A question about the
@@ -365,7 +365,7 @@ class Agent:
         return True
 
     def _read_aloud(self, turn: TurnState) -> Iterator[str]:
-        if self._said(turn):
+        if self._in_fixed_words(turn):
             yield turn.draft.text
             return
         if turn.context.wishes:  # a draft is shaped when it is whole

@@ -119,7 +119,7 @@ def evaluate(
     if experiment is None and not data:
         raise typer.BadParameter("Name an EXPERIMENT (see --list), or give your own data with --data FILE.")
     own = agents or []
-    name, spec, files = _meant(experiment, data or [], settings or [], own, prompted=slow)
+    name, spec, files = _resolve(experiment, data or [], settings or [], own, prompted=slow)
     added = [row.name for row in spec.systems[len(spec.systems) - len(own) :]]
     folder = out or _RUNS / name
     from dragoman.evaluate.api import run_experiment
@@ -152,7 +152,7 @@ def evaluate(
         typer.echo(f"Train the rest:       dragoman {shlex.join(sys.argv[1:])} --train")
 
 
-def _meant(
+def _resolve(
     experiment: str | None, data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
     """The name of the run, the experiment, and the files of its data sets."""

@@ -49,14 +49,14 @@ class Draws:
     def __iter__(self) -> Iterator[Floats]:
         """Yield the weights in chunks of shape (some draws, turns), a few megabytes each."""
         if self.count * len(self.dialogues) <= _CELLS_KEPT:
-            yield from self._kept
+            yield from self._cached_weights
         else:
-            yield from self._made()
+            yield from self._weights()
 
     @cached_property
-    def _kept(self) -> list[Floats]:
+    def _cached_weights(self) -> list[Floats]:
         """Cached weights of a small set, read-only for all metrics."""
-        parts = list(self._made())
+        parts = list(self._weights())
         for weights in parts:
             weights.flags.writeable = False
         return parts
@@ -69,7 +69,7 @@ class Draws:
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(name, len(numbers)) for name in self.dialogues], dtype=np.int64)
 
-    def _made(self) -> Iterator[Floats]:
+    def _weights(self) -> Iterator[Floats]:
         import numpy as np
 
         owners = self._owners

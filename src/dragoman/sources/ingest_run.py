@@ -299,7 +299,7 @@ class IngestRun:
             if change.stale:
                 self.counts.removed += self._store.remove(self._scope, change.stale)
             self._ledger.finish(change.file.origin, change.entry)
-            self._written(change)
+            self._count_stored(change)
 
     def _collect(self, part: _WriteBatch, vectors: FloatArray) -> None:
         """Collect the batches of some files, and switch from the old passages to the new ones with the last batch."""
@@ -318,10 +318,10 @@ class IngestRun:
         self.counts.removed += removed
         for change in part.group:
             self._done += change.entry.size
-            self._written(change)
+            self._count_stored(change)
         self._tell(part.group[-1].file.origin)
 
-    def _written(self, change: _FileChange) -> None:
+    def _count_stored(self, change: _FileChange) -> None:
         """Count a file whose passages are all in the store."""
         if self._is_upload:
             self.whole.add(change.file.origin)

@@ -81,13 +81,13 @@ class DialogueTable(ABC):
         try:
             self._append(scope, rows, under)
         except StoreError as error:
-            if request is None or (answer := self._found(scope, request)) is None:
+            if request is None or (answer := self._stored_answer(scope, request)) is None:
                 raise
             if trace is None or answer.trace != json.loads(text or ""):
                 raise kept_twice(request) from error
             # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
 
-    def _found(self, scope: Scope, request: str) -> Answered | None:
+    def _stored_answer(self, scope: Scope, request: str) -> Answered | None:
         """The turn stored under a request id, looked up after a failure; None if it is absent or the look-up fails."""
         try:
             return self.answered(scope, request)

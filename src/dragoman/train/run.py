@@ -56,7 +56,7 @@ def train(
             return open_part(folder)
         return _fitted(learner, Job(recipe, taught, dev, folder, device_name, aux=aux))
     with TrainingFolder(folder) as place:
-        summary = _told({"train": taught, "dev": dev, "aux": aux})
+        summary = _data_summary({"train": taught, "dev": dev, "aux": aux})
         beside = {"options": dict(options or {}), FILES: referenced(recipe)}
         place.begin(recipe, summary | {name: table for name, table in beside.items() if table}, fresh=fresh)
         job = Job(recipe, taught, dev, folder, device_name, report or (lambda progress: None), aux, command)
@@ -101,17 +101,17 @@ def choose_device(name: str | None) -> str:
 
 
 def _learner(kind: str) -> Learner:
-    with _named():
+    with _missing_libraries_named():
         return learners.create(kind)
 
 
 def _fitted(learner: Learner, job: Job) -> Part:
-    with _named():
+    with _missing_libraries_named():
         return learner.fit(job)
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _missing_libraries_named() -> Iterator[None]:
     """Create the learner; raise an error that names the extra if its libraries are missing."""
     try:
         yield
@@ -127,7 +127,7 @@ def _missing(name: str | None) -> MissingExtraError:
     )
 
 
-def _told(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
+def _data_summary(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
     """Return the content of data.json: files and number of turns of each side."""
     present = {side: corpus for side, corpus in sides.items() if corpus is not None}
     files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in present.items()}

@@ -160,7 +160,7 @@ def sheet(items: Mapping[str, JudgeRow]) -> str:
     writer = csv.writer(sheet, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for code, row in items.items():
-        cells = [code, *(shielded(text) for text in _shown(row)), "", *_blanks(row), ""]
+        cells = [code, *(shielded(text) for text in _columns(row)), "", *_blanks(row), ""]
         writer.writerow(cells)
     return sheet.getvalue()
 
@@ -169,7 +169,7 @@ def page(items: Mapping[str, JudgeRow], title: str) -> str:
     """The items as a page that needs no network: answers are kept in the browser and saved as CSV."""
     rows: list[Json] = []
     for code, row in items.items():
-        context, persona, knowledge, reply = _shown(row)
+        context, persona, knowledge, reply = _columns(row)
         rows.append({"id": code, "context": context, "persona": persona, "knowledge": knowledge, "reply": reply})
     content = json.dumps({"title": title, "items": rows}, ensure_ascii=False)
     # text in a script element ends at the first "</", whatever it stands in
@@ -186,7 +186,7 @@ def unshielded(text: str) -> str:
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
 
 
-def _shown(row: JudgeRow) -> tuple[str, str, str, str]:
+def _columns(row: JudgeRow) -> tuple[str, str, str, str]:
     context = "\n".join(f"{turn.speaker}: {turn.text}" for turn in row.context)
     return context, row.of("persona"), row.of("knowledge"), row.reply
 

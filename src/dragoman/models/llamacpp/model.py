@@ -142,12 +142,12 @@ class LlamaCppModel:
         cancelled: threading.Event,
     ) -> Draft:
         thinks = self._thinks
-        draft = self._written(prompt, max_tokens, stop, emit, cancelled)
+        draft = self._generate_text(prompt, max_tokens, stop, emit, cancelled)
         if self._thinks and not thinks and not draft.text.strip() and not cancelled.is_set():
-            draft = self._written(prompt, max_tokens, stop, emit, cancelled)  # with room for its thoughts
+            draft = self._generate_text(prompt, max_tokens, stop, emit, cancelled)  # with room for its thoughts
         return draft
 
-    def _written(
+    def _generate_text(
         self,
         prompt: Prompt,
         max_tokens: int,

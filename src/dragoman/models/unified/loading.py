@@ -127,7 +127,7 @@ def open_unified(
     if base is not None:
         part = replace(part, options={**part.options, "base": base})
     shape = TreeShape.from_json(part.options["shape"])
-    runtime_name = _chosen(part, shape, runtime, check)
+    runtime_name = _runtime_of(part, shape, runtime, check)
     identity = tuple(str(part.options.get(name)) for name in ("shape", "spelling", "end", "base", "base_sha256"))
     key = (*sorted(part.files.items()), *identity, runtime_name, device, precision)
     with _opening:
@@ -144,7 +144,7 @@ def offsets_of(table: Mapping[str, float]) -> dict[Order, float]:
     return {tuple(key.split(BETWEEN)) if key else (): float(value) for key, value in table.items()}
 
 
-def _chosen(part: Part, shape: TreeShape, runtime: Runtime, check: bool) -> Literal["torch", "llamacpp"]:
+def _runtime_of(part: Part, shape: TreeShape, runtime: Runtime, check: bool) -> Literal["torch", "llamacpp"]:
     if runtime == "torch":
         return "torch"
     obstacle = _obstacle(part, shape, check)

@@ -154,19 +154,19 @@ class TurnTokens:
         """The newest turns of the dialogue that fit into `room` tokens, and the number of turns left out."""
         if room < 1:
             raise InputError("There is no room for the dialogue.", remedy="Raise the window, or shorten the evidence.")
-        turns = self._said(context)
+        turns = self._dialogue_tokens(context)
         if len(turns) <= room or len(context.turns) < 2:
             return tuple(turns[-room:]), 0
         left_out, most = 1, len(context.turns) - 1
         while left_out < most:  # the fewest turns without which the rest fits; the last one is cut rather than left out
             middle = (left_out + most) // 2
-            fits = len(self._said(replace(context, turns=context.turns[middle:]))) <= room
+            fits = len(self._dialogue_tokens(replace(context, turns=context.turns[middle:]))) <= room
             left_out, most = (left_out, middle) if fits else (middle + 1, most)
-        return tuple(self._said(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
+        return tuple(self._dialogue_tokens(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
 
     def is_cut(self, context: Context, room: int) -> bool:
         """Whether even the newest turn alone is longer than `room` tokens, so that its beginning is lost."""
-        return len(self._said(replace(context, turns=context.turns[-1:]))) > room
+        return len(self._dialogue_tokens(replace(context, turns=context.turns[-1:]))) > room
 
     def plan(self, order: Order) -> tuple[int, ...]:
         """[SOURCE] K.. [EOS]."""
@@ -207,5 +207,5 @@ class TurnTokens:
         """The first tokens of a text; text far beyond is cut before tokenising, since a megabyte takes seconds."""
         return self.encode(text if size is None else text[: size * _LONG_TOKEN])[:size]
 
-    def _said(self, context: Context) -> list[int]:
+    def _dialogue_tokens(self, context: Context) -> list[int]:
         return self.encode(self.shape.view.text(context)[-self.shape.window * _LONG_TOKEN :] + "\n")

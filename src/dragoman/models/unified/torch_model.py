@@ -121,7 +121,7 @@ class TorchUnified:
                 return [tree.probabilities(()) for _ in contexts]
             planted = [turn_trees.trunk(opened.turns, context) for context in contexts]
             rows = [self._choosing(tree, prepared.grown(*tree.planted(0, 1)), 1) for prepared in planted]
-            return [self._chosen(passes, tree, states) for states in passes.read(rows)]
+            return [self._order_probabilities(passes, tree, states) for states in passes.read(rows)]
 
     def judge(self, requests: Sequence[Judging]) -> list[list[float]]:
         self._need_evaluation()
@@ -151,7 +151,7 @@ class TorchUnified:
                 count = len(prepared.candidates)
                 scores = self._similarities(passes, states[:count])
                 self._remember(prepared, range(count), scores)
-                answers.append((self._chosen(passes, tree, states[count:]), scores))
+                answers.append((self._order_probabilities(passes, tree, states[count:]), scores))
             return answers
 
     def write(self, requests: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
@@ -261,7 +261,7 @@ class TorchUnified:
         return TreeRow(planted.segments, tuple((first + fork.segment, -1) for fork in tree.forks))
 
     @staticmethod
-    def _chosen(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
+    def _order_probabilities(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
         probabilities = []
         for fork, state in zip(tree.forks, states, strict=True):
             logits = passes.logits(state[None], fork.tokens)[0].tolist()

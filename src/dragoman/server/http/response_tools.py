@@ -78,7 +78,7 @@ def response_tools(fields: dict[str, Any]) -> ResponseTools:
             raise refused("include", "The field `dragoman` says everything about a reply.")
     if search is not None:
         search = FileSearch(search.stores, search.most, _RESULTS in (include or []))
-    return _chosen(tuple(functions), search, chosen)
+    return _by_choice(tuple(functions), search, chosen)
 
 
 def _search(place: int, tool: Mapping[str, Any]) -> FileSearch:
@@ -92,7 +92,7 @@ def _search(place: int, tool: Mapping[str, Any]) -> FileSearch:
     return FileSearch(tuple(parsed.vector_store_ids), parsed.max_num_results or 20)
 
 
-def _chosen(functions: tuple[View, ...], search: FileSearch | None, chosen: Any) -> ResponseTools:
+def _by_choice(functions: tuple[View, ...], search: FileSearch | None, chosen: Any) -> ResponseTools:
     """Which tool is to be used: a search by the control of the turn, a function by the model."""
     if chosen in (None, "auto"):
         return ResponseTools(functions, None, search)

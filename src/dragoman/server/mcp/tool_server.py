@@ -265,7 +265,7 @@ def _answer(done: TurnDone) -> CallToolResult:
     # What the reply rests on comes first: a client may read no further.
     view["sources"].sort(key=lambda row: row["id"] not in view["quoted"])
     quoted = [row for row in view["sources"] if row["id"] in view["quoted"]]
-    return _result(_spoken(view), AskResult.model_validate(view), quoted)
+    return _result(_reply_text(view), AskResult.model_validate(view), quoted)
 
 
 def _last_turn(seat: Seat, dialogue: str) -> TurnDone:
@@ -297,7 +297,7 @@ def _result(text: str, value: BaseModel, passages: Sequence[View] = ()) -> CallT
     )
 
 
-def _spoken(view: View) -> str:
+def _reply_text(view: View) -> str:
     text = f"{view['text']}\n\nConfidence {view['confidence']:.2f}. Dialogue {view['dialogue']}."
     return f"{text}\n\nSources:\n{_quotes(view['sources'])}" if view["sources"] else text
 

@@ -69,7 +69,7 @@ def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, s
     if unvisited:
         parts += _left_out(unvisited, words["graph.unasked"], first=height + 4)
         height += 26 + 30 * math.ceil(len(unvisited) / _IN_A_ROW)
-    label = escape(_told(picture, words), quote=True)
+    label = escape(_as_text(picture, words), quote=True)
     return (
         f'<svg class="graph" viewBox="4 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'
         f"<title>{label}</title>{''.join(parts)}</svg>"
@@ -90,7 +90,7 @@ def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
             return words[f"worth.{picture.worth.replace(' ', '_')}"]
 
 
-def _told(picture: TurnPicture, words: Mapping[str, str]) -> str:
+def _as_text(picture: TurnPicture, words: Mapping[str, str]) -> str:
     """The graph as text, for screen readers."""
     steps = [" + ".join(stop.source for stop in step) for _, step in groupby(picture.stops, key=lambda s: s.step)]
     verdict = picture.verdict

@@ -116,8 +116,8 @@ def distil(
     tokenizer = open_tokenizer(source, limit)
     bags = [encoding.ids for encoding in tokenizer.encode_batch([clean(text, limit) for text in sample])]
     size = tokenizer.get_vocab_size()
-    alone = _kept(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
-    targets = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
+    alone = _in_chunks(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
+    targets = _in_chunks(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
     table, metrics = fitted(alone, bags, targets, report=report)
     with writing(folder):
         partial = folder / f".{TABLE}"
@@ -266,7 +266,7 @@ def neighbours(vectors: FloatArray, targets: FloatArray) -> float | None:
     return float(np.mean(shares))
 
 
-def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
+def _in_chunks(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
     """Compute vectors in chunks, each cached in a file; a resumed run computes only missing or damaged ones."""
     import numpy as np
 

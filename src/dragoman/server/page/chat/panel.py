@@ -329,14 +329,14 @@ class ChatPanel:
         self._decided(answer)
         self.composer.show(self.page_session.dialogue, busy=False, last=live.question)
         if self.changed is not None:
-            background_tasks.create(self._told())
+            background_tasks.create(self._notify_changed())
 
     def _decided(self, answer: ReplyCard) -> None:
         """Show what was decided so far where the reply is selected."""
         if self._selected is answer:
             self._select(answer)
 
-    async def _told(self) -> None:
+    async def _notify_changed(self) -> None:
         with self._log.client:
             if self.changed is not None and not self._log.is_deleted:
                 await self._keep_control()

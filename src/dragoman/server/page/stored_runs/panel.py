@@ -42,7 +42,7 @@ class RunsPanel:
                 if not rows:
                     empty("o_science", words["runs.empty"], words["runs.empty_more"])
                     return True
-                names = {str(row["id"]): _named(row) for row in rows}
+                names = {str(row["id"]): _run_label(row) for row in rows}
                 with el("div", classes="row wrap chosen"):
                     self._first = self._choice(words["runs.first"], names, next(iter(names)))
                     self._second = self._choice(words["runs.second"], {"": words["runs.one"], **names}, "")
@@ -137,6 +137,6 @@ class RunsPanel:
         return "" if cell.get("paper") is None else self._words["runs.paper"].format(figure=cell["paper"])
 
 
-def _named(row: View) -> str:
+def _run_label(row: View) -> str:
     ended = str(row.get("ended") or "")[:16].replace("T", " ")
     return " · ".join(part for part in (str(row["name"]), ended) if part)
