@@ -72,7 +72,7 @@ class SourceFile:
     origin: str
 
 
-class FileList(Collection[SourceFile]):
+class SourceFiles(Collection[SourceFile]):
     """Files as the names in their folders, made into values one at a time: a folder may hold a million files."""
 
     def __init__(self, base: Path | None) -> None:
@@ -135,7 +135,7 @@ def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links:
     Links inside a folder that lead out of it are skipped unless `follow_links` is set; a path that is itself a link is
     always followed. Origins are relative to `base` (default: the working folder), and absolute outside of it.
     """
-    files = FileList(base)
+    files = SourceFiles(base)
     origins: set[str] = set()
     places = [Path(path) for path in paths]
     failed: list[Failure] = []

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.models.remote.answers import table
 from dragoman.models.remote.profiles import Profile
 from dragoman.models.remote.refusals import Refusal
-from dragoman.models.tool_calls import Tool, ToolMessage, ToolPrompt
+from dragoman.models.tool_calls import ToolMessage, ToolPrompt, ToolSpec
 from dragoman.prompts import neutral
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ def refused_field(refusal: object) -> str:
     return "tools" if _NO_TOOLS.search(refusal.message) else refusal.field(_FIELDS)
 
 
-def _described(tool: Tool) -> Json:
+def _described(tool: ToolSpec) -> Json:
     parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
     described: Json = {"name": tool.name, "parameters": parameters}
     if tool.description:

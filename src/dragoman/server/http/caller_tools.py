@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.models.tool_calls import Tool, ToolCall, ToolChoice, ToolMessage
+from dragoman.models.tool_calls import ToolCall, ToolChoice, ToolMessage, ToolSpec
 from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.tool_schemas import ChosenTool
 from dragoman.server.http.views import View, dumps
@@ -61,21 +61,21 @@ def _choice(request: ChatRequest) -> tuple[ToolChoice, str]:
     return choice or "auto", ""
 
 
-def _tools(request: ChatRequest) -> tuple[Tool, ...]:
+def _tools(request: ChatRequest) -> tuple[ToolSpec, ...]:
     given = request.tools or []
     if len(given) > _MOST_TOOLS:
         raise refused("tools", f"There are {len(given)}; at most {_MOST_TOOLS} are taken.")
     size = len(dumps([tool.model_dump(mode="json") for tool in given]))
     if size > _MOST_BYTES:
         raise refused("tools", f"They have {size:,} bytes; at most {_MOST_BYTES:,} are taken.")
-    tools: dict[str, Tool] = {}
+    tools: dict[str, ToolSpec] = {}
     for place, tool in enumerate(given):
         function = tool.function
         if tool.type != "function" or function is None:
             raise refused(f"tools.{place}.type", f"Tools of the type '{tool.type[:40]}' are not supported.")
         if function.name in tools:
             raise refused(f"tools.{place}.function.name", f"Two tools are called '{function.name}'.")
-        tools[function.name] = Tool(
+        tools[function.name] = ToolSpec(
             function.name, function.description or "", function.parameters or {}, function.strict
         )
     return tuple(tools.values())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dragoman import prompts
 from dragoman.core.errors import EndpointError, ServiceError
 from dragoman.core.values import Draft, ReadTask, Turn, Usage
-from dragoman.models.tool_calls import Tool, ToolCall, ToolChoice, ToolMessage, ToolModel, ToolPrompt
+from dragoman.models.tool_calls import ToolCall, ToolChoice, ToolMessage, ToolModel, ToolPrompt, ToolSpec
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -33,7 +33,7 @@ class CallerTools:
     are only those, and the turns before come from the store.
     """
 
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     messages: tuple[ToolMessage, ...] = ()
     is_whole: bool = True
     choice: ToolChoice = "auto"
