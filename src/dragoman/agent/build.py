@@ -288,7 +288,7 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
 
 
 def _dates(store: Store) -> Callable[[Scope, Passage], str]:
-    """The dates of passages; its imports wait until somebody asks for the latest."""
+    """The dates of passages; imported when a question asks for the latest."""
 
     def date_of(scope: Scope, passage: Passage) -> str:
         from dragoman.sources.dates import passage_date

@@ -145,7 +145,7 @@ def check_agents(
 
 
 def _expanded(name: str) -> list[str]:
-    """The agents that a name stands for: itself, or those in the folders below it."""
+    """The agents of a name: itself, or those in the folders below it."""
     folder = Path(name)
     if not folder.is_dir() or (folder / _AGENT_FILE).is_file():
         return [name]

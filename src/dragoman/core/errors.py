@@ -150,7 +150,7 @@ class AccessError(ServiceError):
 
 
 class AbsentError(ServiceError):
-    """There is no such thing, or it is somebody else's: the two are not told apart."""
+    """The object does not exist or belongs to another user; the error does not say which."""
 
     code = "not-found"
 

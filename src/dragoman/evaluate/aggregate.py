@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN_PROBLEMS = 5
 Progress = Callable[[int, int, str], None]
-"""Called with figures done, figures in all, and the column at hand."""
+"""Called with the number of figures done, of all figures, and the current column."""
 
 
 class OutcomeReader(Protocol):

@@ -65,12 +65,12 @@ class Offer:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address or stands for one, and is not of the catalogue."""
+    """Whether a name is an address or an alias of one, and not in the catalogue."""
     return name.startswith(("hf:", "http://", "https://")) or name in SUGGESTIONS
 
 
 def address(name: str) -> Address:
-    """The address that `hf:OWNER/REPO/FILE.gguf`, a URL or the name of a suggested model stands for."""
+    """Resolve `hf:OWNER/REPO/FILE.gguf`, a URL or the name of a suggested model to its address."""
     if name in SUGGESTIONS:
         return replace(address(SUGGESTIONS[name].address), name=name)
     if name.startswith("hf:"):

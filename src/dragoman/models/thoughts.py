@@ -1,4 +1,4 @@
-"""The visible part of a model's text: without thoughts, which are found by their marks, and up to a stop sequence."""
+"""The visible part of a model's text: without thoughts (recognised by their marks), up to a stop sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a calling program: what a model is told of them, the calls it asks for, and their results."""
+"""Tools of a calling program: their descriptions for a model, its calls, and their results."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class IngestRun:
         self._full: list[str] = []
         self._reasons: dict[str, str] = {}
         self.whole: set[str] = set()
-        """The origins of uploads that are complete in the store; a folder may hold a million files, and nobody asks."""
+        """The origins of uploads that are complete in the store; not of folders, which may hold a million files."""
         self.counts = Counts()
         self._progress: Callable[[int, int, str], None] | None = None
         self._done, self._total = 0.0, 0

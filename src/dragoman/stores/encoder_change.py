@@ -28,7 +28,7 @@ ForgetVectors: TypeAlias = Callable[[Scope, SourceName, bool], None]
 """Drops caches and index of a source's vectors; with True they are complete again."""
 
 Claim: TypeAlias = Literal["ours", "theirs", "over"]
-"""Who encodes a source: this process, another one, or nobody any more."""
+"""Claim on a source to encode: held by this process, by another one, or ended."""
 
 _CLAIM_SECONDS = 60.0
 """How long a claim holds after the last page of a process that may have died."""

@@ -26,7 +26,7 @@ _SECONDS = 5.0
 """How long a question about the endpoint itself may take."""
 _WINDOWS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
 UNKNOWN_WINDOW = 32_768
-"""The context window that is assumed where nobody says one."""
+"""The context window that is assumed if none is stated."""
 
 
 class Knowledge:

@@ -151,7 +151,7 @@ _PORTS = {11434: "ollama", 1234: "lmstudio"}
 
 
 def by_address(url: str, model: str) -> str:
-    """The profile that a vendor's host, or a server's own port on this machine, stands for; "" for any other."""
+    """The profile of a vendor's host, or of a server's usual port on this machine; "" for any other."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

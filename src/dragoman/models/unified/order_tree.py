@@ -51,7 +51,7 @@ class OrderTree(Generic[K]):
         )
 
     def probabilities(self, answers: Sequence[Mapping[int, float]]) -> dict[K, float]:
-        """The probability of each sequence; `told` are the logits by token of each fork."""
+        """The probability of each sequence; `answers` are the logits by token of each fork."""
         by_order: dict[K, float] = {}
         shares = [1.0] * len(self.forks)
         for place, fork in enumerate(self.forks):  # a fork stands before those that it leads to

@@ -95,7 +95,7 @@ _PROBLEM: dict[str, Any] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schema
 def _handle_errors(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> Response:
         if isinstance(error, LEFT):
-            return Response(status_code=400)  # nobody waits for it any more
+            return Response(status_code=400)  # the client has left
         return problem_response(request, problem_of(error))
 
     async def invalid(request: Request, error: Exception) -> Response:

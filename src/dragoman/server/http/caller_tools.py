@@ -1,4 +1,4 @@
-"""Tools in a chat request: checked, and made into the tools that a turn lends to the reading model."""
+"""Tools of a chat request, checked and converted for the model that writes the reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INSTRUCTING = ("system", "developer")
 def caller_tools(
     request: ChatRequest, text_of: Callable[[ChatMessage], str], *, why_not: str, is_whole: bool
 ) -> CallerTools | None:
-    """The tools that a request lends; None if it has none to call, and no results of any.
+    """The tools of a request; None if it has none to call, and no results of any.
 
     `why_not` says why the agent cannot use tools, and refuses a request that needs them. `is_whole` says that the
     messages are the whole conversation.

@@ -38,7 +38,7 @@ def agent_name(model: str) -> str:
 
 
 def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequest:
-    """The chat request that a request of Ollama's API stands for."""
+    """Convert a request of Ollama's API into a chat request."""
     extra = dict(request.model_extra or {})
     for name, note in _REFUSED.items():
         if extra.pop(name, None):

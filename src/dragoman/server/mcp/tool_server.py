@@ -244,7 +244,7 @@ _STEPS = {"memory": "memory read", "gate": "decided whether to search", "plan": 
 
 
 async def _followed(run: RunningTurn, context: Call) -> TurnDone:
-    """The end of a turn; clients that ask for progress are told each decision. A cancelled call cancels the turn."""
+    """Run a turn to its end, and report each decision to clients that ask for progress; a cancelled call cancels it."""
     last: TurnDone | None = None
     steps = 0
     async with aclosing(aiter(run)) as events:

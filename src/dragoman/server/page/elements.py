@@ -86,7 +86,7 @@ def icon_button(icon: str, label: str, do: Callable[[], object], classes: str = 
 
 
 def plain_icon_button(icon: str, label: str, classes: str = "") -> TextElement:
-    """An icon button that nobody listens to yet."""
+    """An icon button without a handler."""
     element = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
     set_icon(element, icon)
     return element

@@ -27,7 +27,7 @@ CALLED = "tool-calls"
 
 @dataclass(frozen=True, slots=True)
 class CallerTools:
-    """The tools that a program lends for a turn, and the conversation with them.
+    """The tools that a program offers for a turn, and the conversation with them.
 
     `messages` ends with the user's turn and the results of its calls so far. Where the server knows the dialogue, they
     are only those, and the turns before come from the store.
