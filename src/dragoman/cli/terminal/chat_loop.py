@@ -83,11 +83,11 @@ class ChatLoop:
             rendering.err().print(rendering.error_text(error), style="red", soft_wrap=True)
 
     def _answer(self, line: str, control: TurnControl | None = None) -> None:
-        effective = self._control if control is None else control
-        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(effective))
+        chosen = self._control if control is None else control
+        pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(chosen))
         reply = speak(pieces, self._console)
         if reply is not None:
-            self._last, self._question, self._is_last_kept = reply, line, effective.keep
+            self._last, self._question, self._is_last_kept = reply, line, chosen.keep
             print_short_why(reply, self._console)
 
     def _command(self, line: str) -> None:
@@ -161,9 +161,9 @@ class ChatLoop:
             self._dim("Searching all sources.")
             return
         by_name = {source.name.casefold(): source.name for source in self._assistant.sources}
-        selected = sources_with_needs([by_name.get(name.casefold(), name) for name in names], self._assistant.sources)
-        self._control = replace(self._control, sources=selected)
-        self._dim(f"Searching only: {', '.join(selected)}. /sources all undoes it.")
+        chosen = sources_with_needs([by_name.get(name.casefold(), name) for name in names], self._assistant.sources)
+        self._control = replace(self._control, sources=chosen)
+        self._dim(f"Searching only: {', '.join(chosen)}. /sources all undoes it.")
 
     def _sources(self, names: str) -> None:
         if names:
@@ -171,18 +171,18 @@ class ChatLoop:
             return
         table = rendering.table("source", "about", "needs", "holds")
         for source in self._assistant.sources:
-            description = f"{source.description} (private)" if source.private else source.description
-            rendering.add_row(table, source.name, source.about, ", ".join(source.needs), description)
+            kept = f"{source.description} (private)" if source.private else source.description
+            rendering.add_row(table, source.name, source.about, ", ".join(source.needs), kept)
         self._console.print(table)
 
     def _memory(self, mode: str) -> None:
         if mode:
-            mode_name = next((name for name in MEMORY_MODES if name == mode.lower()), None)
-            if mode_name is None:
+            chosen = next((name for name in MEMORY_MODES if name == mode.lower()), None)
+            if chosen is None:
                 self._dim("Use /memory on, /memory read or /memory off; /memory alone shows what is remembered.")
                 return
-            self._control = replace(self._control, memory=mode_name)
-            about = {"on": "read and written", "read": "read, not written", "off": "not used"}[mode_name]
+            self._control = replace(self._control, memory=chosen)
+            about = {"on": "read and written", "read": "read, not written", "off": "not used"}[chosen]
             self._dim(f"Memory is {about} from now on.")
             return
         facts, wishes = self._assistant.recall(user=self._user), self._assistant.wishes(user=self._user)
