@@ -59,13 +59,6 @@ class Profile:
     unopened: bool = False
     window: int = 0
 
-    @property
-    def choice_calls(self) -> tuple[int, str]:
-        """The calls that one choice costs at most, and how it is made."""
-        if self.logprobs:
-            return 1, "log-probabilities"
-        return (1, "a JSON schema") if self.schema else (3, "sampling")
-
 
 _NO_THINKING = MappingProxyType({"chat_template_kwargs": {"enable_thinking": False, "thinking": False}})
 _NO_EFFORT = MappingProxyType({"reasoning_effort": "none"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,6 @@ from dragoman.train.loop.text_measures import yes_measures
 from dragoman.train.loop.text_task import positive_weight, shuffled
 from dragoman.train.spec import LAST, Recipe
 
-Pretraining: TypeAlias = Literal["tokens", "vectors"]
 _MASKED = 0.15
 
 
