@@ -115,9 +115,9 @@ def revoke(
     with _ledger(keys_place, agent) as ledger:
         if not ledger.revoke(id, time.time()):
             raise InputError(f"There is no valid key '{id}'.", remedy="List them with: dragoman keys list")
-        active = [key for key in ledger.listed() if key.revoked is None]
+        left = [key for key in ledger.listed() if key.revoked is None]
     typer.echo(f"Revoked: {id}.")
-    if not active:
+    if not left:
         _say("It was the last valid one: nobody is answered, and no server starts, until there is another.")
 
 
