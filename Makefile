@@ -10,6 +10,8 @@ PIP := $(INSTALL) -c constraints.txt
 COMPILE := $(BIN)/python -m compileall -qq src/dragoman
 # The first pip that reads dependency groups.
 GROUPS := 'pip>=25.1'
+# The compiled tests are kept: compiling them anew is half the time of finding them.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 # Two processes share the tests; one that is alone with a test runs it by `pytest PATH`.
 BOTH := -n 2 --dist worksteal
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
@@ -44,14 +46,14 @@ serve: $(VENV)/.server $(VENV)/.weights
 	@$(BIN)/dragoman serve $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(BOTH) -m "not slow"
+	@$(PYTEST) $(BOTH) -m "not slow and not trust"
 
 slow: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium
-	@OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(BOTH) -m "slow and not trust"
+	@HYPOTHESIS_PROFILE=thorough $(PYTEST) $(BOTH) -m "slow and not trust"
 
 trust: $(VENV)/.dev $(VENV)/.weights $(VENV)/.bases $(VENV)/.chromium $(VENV)/.strace
 	@echo "== trust tests"
-	@OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(BOTH) -m trust
+	@HYPOTHESIS_PROFILE=thorough $(PYTEST) $(BOTH) -m trust
 
 # SECONDS_EACH=600 make fuzz looks longer; what it finds lies in dist/fuzz.
 SECONDS_EACH ?= 60

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,24 @@ from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket, socket_allow_hosts
 
 from dragoman.core.environment import home
+from dragoman.core.file_lock import wait_for_lock
 from dragoman.models import weights
 
-# No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw twice as many examples.
-settings.register_profile("quick", deadline=None, max_examples=50)
+# No deadlines: the time of an example depends on the machine. `make slow` and `make trust` draw more examples.
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 _REAL_HOME = home()
 # A shell without job control starts what runs in the background with interrupts ignored, which child processes inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+_HOME_NUMBERS = count()
 _PART_WORDS = "hello thanks what is the weather price of a room who are you hotel opening hours good"
+
+
+def pytest_collection_finish() -> None:
+    """Take what collection made, which lives to the end, out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +63,9 @@ def own_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty home for each test; in integration tests the real weights lie in it."""
-    place = tmp_path_factory.mktemp("home")
+    # Counted here: `mktemp` lists every folder that is there to number the next one.
+    place = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOME_NUMBERS))
+    place.mkdir(parents=True)
     monkeypatch.setenv("DRAGOMAN_HOME", str(place))
     if request.node.get_closest_marker("integration"):
         real = request.getfixturevalue("weights_home") / "models"
@@ -159,19 +171,16 @@ def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes folders with parts over one small exported model, which has the heads `gate` (1) and `plan` (3)."""
-    import torch
-
     from dragoman.models.part import Head, Part, write_part
-    from dragoman.models.torch.trunk import load_trunk
     from dragoman.train.export.torch_to_onnx import MODEL
-    from dragoman.train.export.trunk import TOKENIZER, export_trunk
+    from dragoman.train.export.trunk import TOKENIZER
 
-    model = tmp_path_factory.mktemp("exported")
-    trunk, tokens = load_trunk(make_bert(words=_PART_WORDS, layers=1), {"gate": 1, "plan": 3}, max_tokens=32)
-    with torch.no_grad():
-        for head in trunk.heads.values():
-            head.weight.mul_(10.0)  # so that scores differ by whole numbers
-    export_trunk(trunk, tokens, model, int8="never")
+    base = tmp_path_factory.getbasetemp()
+    model = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exported"  # one for all workers
+    with model.with_suffix(".lock").open("a") as lock:
+        wait_for_lock(lock)
+        if not model.is_dir():
+            _export(make_bert, tmp_path_factory.mktemp("exported")).rename(model)
 
     def make(kind: str, heads: dict[str, Head], **options: object) -> Path:
         folder = tmp_path_factory.mktemp("part")
@@ -181,6 +190,20 @@ def make_part(make_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathF
         return folder
 
     return make
+
+
+def _export(make_bert: Callable[..., Path], folder: Path) -> Path:
+    import torch
+
+    from dragoman.models.torch.trunk import load_trunk
+    from dragoman.train.export.trunk import export_trunk
+
+    trunk, tokens = load_trunk(make_bert(words=_PART_WORDS, layers=1), {"gate": 1, "plan": 3}, max_tokens=32)
+    with torch.no_grad():
+        for head in trunk.heads.values():
+            head.weight.mul_(10.0)  # so that scores differ by whole numbers
+    export_trunk(trunk, tokens, folder, int8="never")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,12 @@ import importlib.util
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from typer.testing import CliRunner
 
 import dragoman
@@ -23,6 +26,14 @@ def _module(name, path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_tree():
+    """Build the tree of all commands once: it takes longer than most commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ def agent(tmp_path):
     return tmp_path / "mine"
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_new_agent_passes_its_own_conversations(tmp_path, language):
     assert run("init", str(tmp_path / "mine"), "--language", language).returncode == 0
     done = run("check", str(tmp_path / "mine"))

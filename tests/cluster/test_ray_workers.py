@@ -29,7 +29,7 @@ def expected(count):
     return [piece for number in range(count) for piece in (number * number, -number)]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     count=st.integers(0, 30),
     cpus=st.integers(1, 5),

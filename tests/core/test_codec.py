@@ -27,7 +27,7 @@ def values(cls):
 
 
 @pytest.mark.parametrize("cls", VALUES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_every_value_survives_json(cls, data):
     value = data.draw(values(cls))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
@@ -38,13 +38,11 @@ replies = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(traces)
 def test_a_trace_survives_json(trace):
     assert Trace.from_json(json.loads(json.dumps(trace.to_json()))) == trace
 
 
-@settings(max_examples=25, deadline=None)
 @given(replies)
 def test_a_reply_survives_json(reply):
     assert reply_from_json(json.loads(json.dumps(reply_to_json(reply)))) == reply

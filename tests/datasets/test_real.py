@@ -94,7 +94,12 @@ def turns(found):
     return [one for one in found if isinstance(one, Example)]
 
 
-@pytest.mark.parametrize("name", FILES)
+def marked(names):
+    """The names of the sets, those of the large training files as slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("train")) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(FILES))
 def test_counts(load, name):
     *_, count, dialogues, warnings = FILES[name]
     found = load(name)
@@ -104,12 +109,12 @@ def test_counts(load, name):
     assert [problem.severity for problem in problems] == ["warning"] * warnings
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", marked(PLANS))
 def test_plans(load, name):
     assert Counter(example.gold.plan for example in turns(load(name))) == PLANS[name]
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", marked(RECORDS))
 def test_the_first_a_middle_and_the_last_record(load, name):
     found = turns(load(name))
     for example, (key, begins, gold) in zip((found[0], found[len(found) // 2], found[-1]), RECORDS[name], strict=True):
@@ -123,6 +128,7 @@ def test_positive_gate_labels(load, name, count):
     assert sum(example.gold.retrieve for example in turns(load(name))) == count
 
 
+@pytest.mark.slow
 def test_kbp_has_three_personas_of_five_documents(load):
     assert {len(example.candidates) for example in turns(load("kbp train"))} == {18}
 
@@ -132,6 +138,7 @@ def test_the_dstc11_corpus(real_data):
     assert Counter(passage.source for passage in passages) == {R: 8013, F: 2869}
 
 
+@pytest.mark.slow
 def test_kbp_train_is_read_in_few_steps(real_data):
     read = datasets.factory("kbp")(file=real_data / "kbp" / "train.json").examples
     found = []

@@ -24,7 +24,7 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def records(path, *where):

@@ -234,7 +234,7 @@ class TestOptions:
         with pytest.raises(ConfigError, match="-1"):
             ToyDataset(dialogues=-1)
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     @given(st.integers(), st.sampled_from(LANGUAGES), st.sampled_from(["dev", "test"]))
     def test_any_seed_gives_every_decision_and_legal_evidence(self, seed, language, part):
         found = list(ToyDataset(language=language, part=part, seed=seed).examples())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
@@ -84,7 +84,6 @@ def example(draw, number):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_round_trip_gives_equal_examples(tmp_path_factory, data):
     made = [data.draw(example(number)) for number in range(data.draw(st.integers(1, 4)))]
     path = tmp_path_factory.mktemp("round") / "set.jsonl"

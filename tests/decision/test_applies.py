@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 from cases import read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.effort import assert_linear
 
@@ -31,14 +31,12 @@ pieces = st.lists(
     ),
     max_size=25,
 ).map(" ".join)
-quick = settings(max_examples=60, deadline=None)
 
 
-@pytest.mark.parametrize("case", OPEN, ids=lambda case: f"{case.kind}-{case.rule[:30]}-{case.verdict}")
-def test_written_case(case):
-    decision = case.decide()
-    assert case.is_right(decision) != case.fails, decision
-    assert not case.is_harmful(decision)
+def test_the_written_cases_are_right_and_harmless():
+    decisions = [(case, case.decide()) for case in OPEN]
+    assert [pair for pair in decisions if pair[0].is_right(pair[1]) == pair[0].fails] == []
+    assert [pair for pair in decisions if pair[0].is_harmful(pair[1])] == []
 
 
 def test_held_cases_are_mostly_right_and_hardly_ever_harmful():
@@ -53,7 +51,6 @@ def test_there_are_enough_cases_of_both_languages():
     assert len(chinese) >= 50
 
 
-@quick
 @given(ages, ages, bounds)
 def test_monotonic_in_age(younger, older, bound):
     younger, older = sorted((younger, older))
@@ -62,7 +59,6 @@ def test_monotonic_in_age(younger, older, bound):
     assert (first, second) in {("no", "no"), ("no", "yes"), ("yes", "yes")}
 
 
-@quick
 @given(bounds)
 def test_bounds_are_inclusive_or_exclusive_as_worded(bound):
     def verdict(words: str) -> str:
@@ -76,7 +72,6 @@ def test_bounds_are_inclusive_or_exclusive_as_worded(bound):
     assert verdict(f"between {max(bound - 3, 0)} and {bound}") == "yes"
 
 
-@quick
 @given(ages, bounds)
 def test_negating_a_rule_flips_yes_and_no(age, bound):
     facts, question = [f"My daughter Mia is {age}."], "May Mia use the slide?"
@@ -85,7 +80,6 @@ def test_negating_a_rule_flips_yes_and_no(age, bound):
     assert {permitted.verdict, refused.verdict} == {"yes", "no"}
 
 
-@quick
 @given(ages, bounds)
 def test_asking_what_is_forbidden_flips_yes_and_no(age, bound):
     rule, facts = f"Riders must be {bound} or older.", [f"I am {age}."]
@@ -94,14 +88,12 @@ def test_asking_what_is_forbidden_flips_yes_and_no(age, bound):
     assert {allowed, forbidden} == {"yes", "no"}
 
 
-@quick
 @given(bounds)
 def test_without_the_fact_it_is_missing(bound):
     decision = applies(f"Anyone over {bound} can apply for the pass.", ["I live in a blue house."], "Can I apply?")
     assert (decision.verdict, decision.missing, decision.ask) == ("unknown", "age", "How old are you?")
 
 
-@quick
 @given(st.integers(100, 210), st.integers(100, 210))
 def test_units_do_not_matter(height, bound):
     rule = f"Riders must be at least {bound} cm tall."
@@ -110,7 +102,6 @@ def test_units_do_not_matter(height, bound):
     assert in_metres == in_centimetres == ("yes" if height >= bound else "no")
 
 
-@quick
 @given(pieces, pieces, pieces)
 def test_any_text_gives_a_decision(rule, fact, question):
     assert isinstance(applies(rule, [fact], question, today=date(2026, 5, 4)), Decision)

@@ -109,9 +109,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "facts", "question", "verdict"), CASES)
-def test_a_rule_is_decided_by_the_facts_of_whom_the_question_is_about(rule, facts, question, verdict):
-    assert decide(rule, facts, question).verdict == verdict
+def test_a_rule_is_decided_by_the_facts_of_whom_the_question_is_about():
+    assert [case for case in CASES if decide(*case[:3]).verdict != case[3]] == []
 
 
 def test_a_decision_names_the_fact_and_the_clause():

@@ -26,9 +26,9 @@ def days(text, at=AT, zone="UTC", **options):
     )
 
 
-@pytest.mark.parametrize("expression", list(time_expressions.written()), ids=lambda expression: expression.text)
-def test_expressions_written_by_hand(expression):
-    assert time_expressions.resolved(expression) == (expression.start, expression.end)
+def test_expressions_written_by_hand():
+    expressions = list(time_expressions.written())
+    assert [each for each in expressions if time_expressions.resolved(each) != (each.start, each.end)] == []
 
 
 def test_expressions_made_by_independent_arithmetic():

@@ -14,6 +14,7 @@ OFFLINE = [name for name, text in PAGES.items() if is_offline(text)]
 ONLINE = [name for name, text in PAGES.items() if not is_offline(text)]
 LONG = {
     *ONLINE,
+    "docs/howto/connectors.md",
     "docs/howto/label-relevance.md",
     "docs/howto/postgres.md",
     "docs/howto/serve.md",

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.effort import lines_of
@@ -196,7 +196,6 @@ def test_mcnemar_is_twice_the_smaller_tail_of_fair_coins(gained, lost):
 
 
 @pytest.mark.slow  # statsmodels takes seconds to import
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
 def test_mcnemar_equals_statsmodels(pairs):
     tables = pytest.importorskip("statsmodels.stats.contingency_tables")
@@ -225,7 +224,6 @@ def test_holm_is_the_closure_of_bonferroni(ps):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_equals_statsmodels(ps):
     multitest = pytest.importorskip("statsmodels.stats.multitest")

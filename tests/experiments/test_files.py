@@ -1,6 +1,7 @@
 """Every experiment file loads, names only what exists, and holds the papers' figures without slips."""
 
 import math
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ TABLES_OF = {
 GENERATION = ["unims-5", "unims-6", "unims-7", "safari-6", "safari-7", "safari-8", "ragate-3", "ragate-4", "ragate-5"]
 
 
+@cache
+def load(name):
+    return load_experiment(FOLDER / f"{name}.toml")
+
+
 @pytest.fixture(params=NAMES)
 def name(request):
     return request.param
@@ -60,11 +66,11 @@ def name(request):
 
 @pytest.fixture
 def experiment(name):
-    return load_experiment(FOLDER / f"{name}.toml")
+    return load(name)
 
 
 def figures_of(name, system, block):
-    [found] = [row for row in load_experiment(FOLDER / f"{name}.toml").systems if row.name == system]
+    [found] = [row for row in load(name).systems if row.name == system]
     return found.paper[block]
 
 
@@ -154,7 +160,7 @@ def test_kbp_is_measured_on_unseen_evidence_too(experiment):
 
 @pytest.mark.parametrize("name", GENERATION)
 def test_generation_tables_have_the_two_rows_that_anything_must_beat(name):
-    experiment = load_experiment(FOLDER / f"{name}.toml")
+    experiment = load(name)
     for block in experiment.data:
         readers = {system.reader.get("kind") for system in experiment.systems_of(block.name) if system.runs}
         assert {"copy", "frequent"} <= readers, block.name
@@ -198,9 +204,7 @@ UNIFIED = [f"unims-{number}" for number in TABLES["unims"]] + [f"safari-{number}
 
 @pytest.mark.parametrize("name", UNIFIED)
 def test_rows_of_a_unified_model_run_one_part(name):
-    rows = [
-        row for row in load_experiment(FOLDER / f"{name}.toml").systems if row.group.startswith(("unified", "SAFARI,"))
-    ]
+    rows = [row for row in load(name).systems if row.group.startswith(("unified", "SAFARI,"))]
     assert {"kbp"} <= {block for row in rows for block in row.data}
     for row in rows:
         roles = (row.planner, row.retriever, row.reader)
@@ -211,7 +215,7 @@ def test_rows_of_a_unified_model_run_one_part(name):
 
 def test_nothing_is_refined_by_the_judge_of_its_column():
     for name in NAMES:
-        spec = load_experiment(FOLDER / f"{name}.toml")
+        spec = load(name)
         judges = set(marked([column.options for column in spec.columns]))
         assert not judges & set(marked([row.critic for row in spec.systems])), name
 
@@ -242,7 +246,7 @@ def test_no_trained_row_has_learned_from_the_turns_that_it_is_measured_on(experi
 
 def parts_by_name():
     for name in NAMES:
-        for part in load_experiment(FOLDER / f"{name}.toml").parts:
+        for part in load(name).parts:
             yield name, part
 
 
@@ -279,7 +283,7 @@ def test_what_is_printed_twice_is_the_same_twice(one, other, blocks):
 
 @pytest.mark.parametrize("name", ["unims-4", "safari-5"])
 def test_bm25_in_the_papers_protocol_stands_with_and_without_spaces(name):
-    rows = [row for row in load_experiment(FOLDER / f"{name}.toml").systems if row.retriever.get("kind") == "okapi"]
+    rows = [row for row in load(name).systems if row.retriever.get("kind") == "okapi"]
     kept, removed = (
         {(row.retriever["dependency"], name) for row in rows if row.runs and bool(row.view) == raw for name in row.data}
         for raw in (True, False)
@@ -290,7 +294,7 @@ def test_bm25_in_the_papers_protocol_stands_with_and_without_spaces(name):
 
 
 def test_ragate_tables_3_and_5_agree():
-    short, full = (load_experiment(FOLDER / f"ragate-{number}.toml").systems for number in (3, 5))
+    short, full = (load(f"ragate-{number}").systems for number in (3, 5))
     renamed = {
         row.name.replace("RAGate-Llama", "RAGate-PEFT").replace("Augment-All", "Aug-All"): row.paper for row in full
     }

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -88,7 +88,6 @@ TURNS = st.lists(st.builds(Turn, st.sampled_from(["user", "agent"]), st.text(max
 
 
 @given(turns=TURNS, last=st.text(max_size=80), language=st.sampled_from(["en", "zh", "de", "xx"]))
-@settings(deadline=None, max_examples=60)
 def test_any_text_has_finite_features_and_always_the_same(turns, last, language):
     features = Features.from_json(Features(language=language).to_json())
     context = Context((*turns, Turn("user", last)))

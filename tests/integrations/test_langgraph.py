@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("langgraph")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, SearchOp
@@ -40,7 +40,6 @@ _LISTS = st.builds(
 )
 
 
-@settings(max_examples=40)
 @given(st.lists(_PUTS | _SEARCHES | _LISTS, max_size=12))
 def test_results_are_those_of_the_reference(ops):
     ours, reference = DragomanStore(InMemoryStore(), StubEncoder()), Reference()

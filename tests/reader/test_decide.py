@@ -1,6 +1,8 @@
 """What the default agent must not do with a fact: make an answer of a sentence that is not about the question."""
 
 from contextlib import ExitStack
+from functools import partial
+from itertools import count
 
 import pytest
 
@@ -8,16 +10,26 @@ import dragoman
 
 TOLD = "Hi, I'm Nora and I travel with my son Leo, who is five. I am allergic to shellfish."
 SOUP = "Can I eat the fish soup at the Copper Kettle?"
+_USERS = count()
 
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory, weights_home):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGOMAN_HOME", str(weights_home))
+        with dragoman.load("harbour", state=tmp_path_factory.mktemp("harbour")) as assistant:
+            yield assistant
+
+
 @pytest.fixture
-def nora(tmp_path, weights_home):
-    with dragoman.load("harbour", state=tmp_path / "state") as assistant:
-        assistant.ask(TOLD)
-        assert assistant.ask(SOUP).text.startswith("No: you told me that you are allergic to shellfish.")
-        yield assistant
+def nora(harbour):
+    """Asks as a user who has said two things."""
+    ask = partial(harbour.ask, user=f"nora-{next(_USERS)}")
+    ask(TOLD)
+    assert ask(SOUP).text.startswith("No: you told me that you are allergic to shellfish.")
+    return ask
 
 
 @pytest.mark.parametrize(
@@ -25,13 +37,13 @@ def nora(tmp_path, weights_home):
     ["Can I eat pizza there?", "Can I bring my drone?", "Do they have vegan burgers?", "Who is the mayor?"],
 )
 def test_a_fact_makes_no_answer_where_the_documents_say_nothing(nora, question):
-    reply = nora.ask(question).text
+    reply = nora(question).text
     assert not reply.startswith(("Yes", "No.")) and "you told me" not in reply
 
 
 def test_what_is_known_lists_each_fact_once_as_memory_holds_it(nora):
-    nora.ask("Actually Leo is six.")
-    lines = nora.ask("What do you know about me?").text.splitlines()
+    nora("Actually Leo is six.")
+    lines = nora("What do you know about me?").text.splitlines()
     assert [line for line in lines if "Leo is" in line] == ["- your son Leo is six"]
 
 
@@ -86,14 +98,14 @@ def test_which_of_them_chooses_among_the_rows_of_the_last_reply(pottery):
     assert pottery.ask("Which of them is the cheapest?", dialogue="d").text.startswith("Celadon: 9")
 
 
-def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_from_documents(tmp_path, weights_home):
-    with dragoman.load("harbour", state=tmp_path / "state") as assistant:
-        assistant.ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
-        assert "baker" in assistant.ask("What is my job now?").text
-        assert "Copper Row" in assistant.ask("What's my address?").text
-        assert assistant.ask("How old is my son?").text == "You haven't told me how old your son is."
-        assert assistant.ask("When is my birthday?").text == "You haven't told me when your birthday is."
-        assert assistant.ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."
+def test_what_the_user_told_is_said_and_what_they_did_not_tell_is_not_quoted_from_documents(harbour):
+    ask = partial(harbour.ask, user="baker")
+    ask("I work as a baker. We have moved, I live on Copper Row now.", dialogue="before")
+    assert "baker" in ask("What is my job now?").text
+    assert "Copper Row" in ask("What's my address?").text
+    assert ask("How old is my son?").text == "You haven't told me how old your son is."
+    assert ask("When is my birthday?").text == "You haven't told me when your birthday is."
+    assert ask("What's my favourite colour?").text == "I don't know that: you have not told me yet."
 
 
 LAKE = """# Hollow Oak Lake

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
@@ -82,14 +82,12 @@ def test_the_floor_is_negative_where_the_mean_idf_is():
 WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
 @given(rows=st.one_of(st.lists(WORDS, min_size=1, max_size=6), st.lists(WORDS, min_size=65, max_size=70)), query=WORDS)
 def test_scores_equal_an_independent_implementation(rows, query):
     expected = BM25Okapi(rows).get_scores(query).tolist()
     assert Okapi(rows).scores(query) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows=st.one_of(st.lists(WORDS, min_size=1, max_size=6), st.lists(WORDS, min_size=65, max_size=70)), query=WORDS)
 def test_tfidf_is_the_cosine_over_the_whole_vocabulary(rows, query):
     vocabulary = sorted({token for row in (query, *rows) for token in row})
@@ -198,7 +196,6 @@ def test_a_constant_outside_its_range_is_refused():
         OkapiRetriever(store=store_of(()), b=2)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.text(alphabet="我爱北京天安门 a1.。？\r\t\u3000用户：", max_size=12), max_size=4))
 def test_a_dialogue_cut_turn_by_turn_is_cut_as_a_whole(texts):
     lines = [f"用户：{text} " for text in texts]

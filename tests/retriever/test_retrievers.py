@@ -199,7 +199,7 @@ def test_an_unanswerable_question_is_less_relevant_than_an_answerable_one(kind, 
     assert known[0].relevance > max((piece.relevance for piece in unknown), default=0.0)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=3), k=st.integers(1, 5))
 def test_relevance_is_a_probability_whatever_is_asked(store, encoder, texts, k):
     for kind in KINDS:

@@ -13,7 +13,8 @@ from dragoman.core.errors import ServiceError, StoreError
 from dragoman.core.values import Draft
 from dragoman.server.access.keys import create
 from dragoman.server.access.postgres_ledger import postgres_ledger
-from dragoman.server.access.quota import Amount, Quota, SharedStock
+from dragoman.server.access.quota import Quota, SharedStock
+from dragoman.sources.upload_folders import UploadUsage
 from dragoman.stores import PostgresStore
 from dragoman.stores.in_memory import words
 from dragoman.stores.postgres import dialogue_order
@@ -426,7 +427,7 @@ def test_uploads_at_once_on_several_servers_leave_nobody_more_room_than_there_is
         folder.mkdir(parents=True)
         for i in range(6):
             try:
-                with stocks[number].claiming(folder, Amount(1, 1), quota, private=True):
+                with stocks[number].claiming(folder, UploadUsage(1, 1), quota, private=True):
                     (folder / f"{i}").write_bytes(b"x")
                     kept.append(1)
             except ServiceError as error:
@@ -438,7 +439,7 @@ def test_uploads_at_once_on_several_servers_leave_nobody_more_room_than_there_is
     again = SharedStock(store.usage)
     file = next(tmp_path.glob("machine*/uploads/tenant/*/0"))
     file.unlink()  # by hand
-    again.add(file.parent, Amount())
+    again.add(file.parent, UploadUsage())
     assert database.run("SELECT sum(files) FROM dragoman.stock") == [(9,)], "counted anew where the files lie"
     store.close()
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
@@ -146,7 +146,6 @@ PIECES = st.sampled_from(MARKDOWN + HTML + OTHERS)
 
 @pytest.mark.trust
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.pdf", "a.csv", "a.jsonl"])
-@settings(max_examples=60, deadline=None)
 @given(content=st.lists(PIECES, max_size=25).map(lambda parts: "".join(parts).encode()) | st.binary(max_size=60))
 def test_any_bytes_give_passages_or_an_input_error(name, content):
     try:

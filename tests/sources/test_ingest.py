@@ -265,7 +265,7 @@ def test_interrupted_run_is_finished_by_the_next(tmp_path, folder, make_store, m
         assert len(encoder.texts) == 42  # nothing acknowledged was encoded again
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_stop_at_any_write_then_any_edit_ends_in_the_state_of_the_files(
     tmp_path_factory, make_store, make_encoder, data
@@ -356,6 +356,7 @@ def test_full_disk_is_told_and_what_was_acknowledged_stays(folder, take, store):
     assert take(folder, batch=2).added == 4
 
 
+@pytest.mark.slow
 def test_the_time_for_files_grows_with_their_number_and_files_that_did_not_change_take_less(tmp_path, encoder):
     def folder_of(count):
         folder = tmp_path / str(count)

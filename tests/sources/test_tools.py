@@ -118,6 +118,7 @@ def test_many_threads_ask_at_once(tool_of):
     assert len(found) == 8 and all(len(passages) == 2 for passages in found)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_started_anew(make_tool):
     tool = make_tool("search_docs")
     assert tool.ask("ferry")

@@ -1,7 +1,7 @@
 """Which names a text says, exactly or nearly."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.text.names import Names, common_words, words_of
@@ -97,7 +97,6 @@ def test_words_ignore_case_apostrophes_and_ampersands():
     assert words_of("Rosa's B&B") == ["rosas", "b", "and", "b"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(name=st.sampled_from(HOTELS), before=st.text(max_size=12), after=st.text(max_size=12))
 def test_a_whole_name_among_other_words_is_always_found(name, before, after):
     found = Names([name], common=COMMON).find(f"{before} , {name} . {after}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import ConfigError, UnknownNameError
@@ -91,7 +91,6 @@ _TABLES = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(_TABLES)
 def test_any_tables_of_a_learner_survive_the_writing(table):
     recipe = Recipe(kind="gate.tiny", model=table)

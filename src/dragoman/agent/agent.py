@@ -156,17 +156,17 @@ class Agent:
             return
         self._decide(turns)
         yield
-        asked = [turn for turn in turns if turn.verdict.retrieve]
-        if not asked:
+        retrieving = [turn for turn in turns if turn.verdict.retrieve]
+        if not retrieving:
             return
-        self._plan(asked)
+        self._plan(retrieving)
         yield
-        asked = [turn for turn in asked if turn.steps]
-        for index in range(max((len(turn.steps) for turn in asked), default=0)):
-            self._retrieve([turn for turn in asked if len(turn.steps) > index], index)
+        retrieving = [turn for turn in retrieving if turn.steps]
+        for index in range(max((len(turn.steps) for turn in retrieving), default=0)):
+            self._retrieve([turn for turn in retrieving if len(turn.steps) > index], index)
             yield
-        if asked and getattr(self.gate, "reads_evidence", False):
-            self._decide(asked, again=True)
+        if retrieving and getattr(self.gate, "reads_evidence", False):
+            self._decide(retrieving, again=True)
             yield
 
     def _stage(self, role: Role, turns: Sequence[TurnState]) -> Stage:
@@ -242,13 +242,13 @@ class Agent:
         control = context.control
         if control.sources is None and control.retrieve != "always":
             return plan, legal
-        kept = tuple(tuple(source for source in step if control.allows(source)) for step in legal.steps)
-        kept = tuple(step for step in kept if step)
-        if not kept and (legal.steps or control.retrieve == "always"):
-            kept = tuple((source,) for source in self._graph.order if control.allows(source))
-        names = tuple(tuple(source.name for source in step) for step in kept)
+        steps = tuple(tuple(source for source in step if control.allows(source)) for step in legal.steps)
+        steps = tuple(step for step in steps if step)
+        if not steps and (legal.steps or control.retrieve == "always"):
+            steps = tuple((source,) for source in self._graph.order if control.allows(source))
+        names = tuple(tuple(source.name for source in step) for step in steps)
         plan = plan if names == plan.steps else Plan(names, plan.probabilities, plan.reason)
-        return plan, _legal(kept, plan)
+        return plan, _legal(steps, plan)
 
     def _retrieve(self, turns: list[TurnState], index: int) -> None:
         requests = [
@@ -300,7 +300,7 @@ class Agent:
         return max(self.k, _ALL_FACTS) if asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
-        turns = [turn for turn in turns if not self._said(turn)]
+        turns = [turn for turn in turns if not self._in_fixed_words(turn)]
         if not turns:
             return
         with self._stage("reader", turns) as stage:
@@ -333,7 +333,7 @@ class Agent:
             draft, text=draft.text + note, quoted=(*draft.quoted, *(version.evidence.id for version in turn.older))
         )
 
-    def _said(self, turn: TurnState) -> bool:
+    def _in_fixed_words(self, turn: TurnState) -> bool:
         """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
 
         Nor may one claim that something was remembered or deleted where memory does not change. A question about the
@@ -366,7 +366,7 @@ class Agent:
         return True
 
     def _read_aloud(self, turn: TurnState) -> Iterator[str]:
-        if self._said(turn):
+        if self._in_fixed_words(turn):
             yield turn.draft.text
             return
         if turn.context.wishes:  # a draft is shaped when it is whole

@@ -305,12 +305,12 @@ class Assistant(UserData):
             )
         return turn.dialogue, Kept(reply_from_json(turn.trace), turn.place)
 
-    def _keep(self, context: Context, said: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
+    def _keep(self, context: Context, text: str, reply: Reply, note: Note | None, ask: UserTurn) -> Reply:
         if note is not None:
             reply = replace(reply, trace=Trace((note, *reply.trace.notes)))
-        turns = kept_turns(replace(context.turns[-1], text=said), reply)
+        turns = kept_turns(replace(context.turns[-1], text=text), reply)
         if not ask.control.keep:
-            self._private.add(context.scope, ask.dialogue, (*ask.before, Turn("user", said), Turn("agent", reply.text)))
+            self._private.add(context.scope, ask.dialogue, (*ask.before, Turn("user", text), Turn("agent", reply.text)))
             return reply
         once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:

@@ -254,7 +254,7 @@ def other_model(assistant: Assistant, name: str) -> Assistant:
 
 
 def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FILE_NAME) -> Models:
-    """The language model and the encoder of a config, to be lent to several assistants."""
+    """The language model and the encoder of a config, shared by several assistants."""
     parameters = {"name": config.name, "language": config.language, "folder": folder}
     creator = Creator(parameters, {role: config.table(role) for role in ("model", "encoder")}, file=file)
     return creator.shared("model"), creator.shared("encoder")
@@ -288,7 +288,7 @@ def _refiner(config: AgentConfig, creator: Creator) -> Refiner | None:
 
 
 def _dates(store: Store) -> Callable[[Scope, Passage], str]:
-    """The dates of passages; its imports wait until somebody asks for the latest."""
+    """The dates of passages; imported when a question asks for the latest."""
 
     def date_of(scope: Scope, passage: Passage) -> str:
         from dragoman.sources.dates import passage_date

@@ -183,9 +183,9 @@ def _choices(entries: Iterable[str | list[str]]) -> tuple[tuple[str, ...], ...]:
     return tuple((entry,) if isinstance(entry, str) else tuple(entry) for entry in entries)
 
 
-def require_sources(conversations: Iterable[Conversation], known: Iterable[SourceName]) -> None:
+def require_sources(conversations: Iterable[Conversation], sources: Iterable[SourceName]) -> None:
     """Refuse a conversation that expects a source which the agent does not declare."""
-    names = tuple(known)
+    names = tuple(sources)
     for conversation in conversations:
         for name in (name for turn in conversation.turns for name in turn.sources or ()):
             if name not in names:
@@ -285,12 +285,12 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("’", "'").replace("‘", "'").casefold().split())
 
 
-def _place(said: str, words: str) -> int | None:
+def _place(reply: str, words: str) -> int | None:
     """Return the first position of the words; a number matches only as a whole, so 34 is not in 134."""
-    wanted = re.escape(_plain(words))
+    pattern = re.escape(_plain(words))
     before = r"(?<![0-9])" if words[:1].isdigit() else ""
     after = r"(?![0-9])" if words[-1:].isdigit() else ""
-    match = re.search(f"{before}{wanted}{after}", said)
+    match = re.search(f"{before}{pattern}{after}", reply)
     return match and match.start()
 
 

@@ -37,7 +37,7 @@ _ROLES: dict[object, str] = {
 
 
 class Creator:
-    """Builds components; one that an agent has at the top level is built once and lent to those that need it."""
+    """Builds components; one that an agent has at the top level is built once and shared by those that need it."""
 
     def __init__(self, parts: Mapping[str, object], tables: Mapping[str, Table], *, file: str = "agent.toml") -> None:
         self._parts = dict(parts)
@@ -162,6 +162,6 @@ def _evaluated(annotation: Any, factory: Callable[..., object]) -> Any:
         return Any
 
 
-def options_of(role: str, kind: str, given: Sequence[str] = ()) -> tuple[str, ...]:
+def options_of(role: str, kind: str, names: Sequence[str] = ()) -> tuple[str, ...]:
     """The options of a kind, for help texts: its parameters without the shared parts."""
-    return tuple(name for name in parameters(REGISTRIES[role].factory(kind)) if name not in given)
+    return tuple(name for name in parameters(REGISTRIES[role].factory(kind)) if name not in names)

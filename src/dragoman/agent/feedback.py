@@ -150,7 +150,7 @@ def _is_there(turn: Turn) -> bool:
 
 def _rows(store: Store, scope: Scope) -> list[dict[str, object]]:
     try:
-        found: list[dict[str, object]] = json.loads(store.kept(scope, KEY) or "[]")
+        rows: list[dict[str, object]] = json.loads(store.kept(scope, KEY) or "[]")
     except ValueError as error:
         raise StoreCorruptError(f"The kept ratings of '{scope.user}' cannot be read.", remedy="Forget them.") from error
-    return found
+    return rows

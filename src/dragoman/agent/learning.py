@@ -117,8 +117,8 @@ class TurnLearning:
         if context.control.memory == "off" or context.learned.erased is not None:
             return context
         rows = StandingWishes(self.store).all(context.scope)
-        said = "\n".join(filter(None, (context.instructions, instructions_of(rows))))
-        return replace(context, wishes=rows, instructions=said) if rows else context
+        instructions_text = "\n".join(filter(None, (context.instructions, instructions_of(rows))))
+        return replace(context, wishes=rows, instructions=instructions_text) if rows else context
 
     def recollected(self, context: Context) -> Context:
         """The context with what memory has on a question about the history of the user's facts, where it is one."""
@@ -150,8 +150,8 @@ class TurnLearning:
         if learned.is_empty:
             return context
         if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
-            kept = self.store.dialogue(context.scope, context.dialogue)
-            context = replace(context, turns=(*latest(kept, self.history), context.turns[-1]))
+            turns = self.store.dialogue(context.scope, context.dialogue)
+            context = replace(context, turns=(*latest(turns, self.history), context.turns[-1]))
         return replace(context, learned=learned)
 
     def _is_about_facts(self, context: Context, question: str) -> bool:

@@ -190,8 +190,8 @@ def _check_alone(config: Mapping[str, Any], file: Path) -> None:
     for key, value in _values(config):
         if key in _ADDRESSES and value:
             what = "starts the program" if key == "command" else "talks to"
-            shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-            raise _not_alone(file, f"{what} '{shown}'")
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            raise _not_alone(file, f"{what} '{text}'")
     kinds = [value for key, value in _values(config) if key == "kind" and isinstance(value, str)]
     for kind in kinds:
         if _has_address(kind):

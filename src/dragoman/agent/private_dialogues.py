@@ -48,15 +48,15 @@ class PrivateDialogues:
         """The turns of a dialogue, oldest first."""
         with self._lock:
             self._purge()
-            held = self._held.get((scope, dialogue))
-            return () if held is None else tuple(held.turns)
+            dialogue_state = self._held.get((scope, dialogue))
+            return () if dialogue_state is None else tuple(dialogue_state.turns)
 
     def add(self, scope: Scope, dialogue: str, turns: Sequence[Turn]) -> None:
         """Add turns to a dialogue."""
         with self._lock:
-            held = self._held.setdefault((scope, dialogue), _Held(0.0))
-            held.used = self._clock()
-            held.turns = [*held.turns, *turns][-MOST_TURNS:]
+            dialogue_state = self._held.setdefault((scope, dialogue), _Held(0.0))
+            dialogue_state.used = self._clock()
+            dialogue_state.turns = [*dialogue_state.turns, *turns][-MOST_TURNS:]
             self._held.move_to_end((scope, dialogue))
             self._purge()
             while len(self._held) > self._most:

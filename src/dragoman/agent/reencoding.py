@@ -119,7 +119,7 @@ class Reencoding:
         return not self.is_running
 
     def stop(self) -> None:
-        """Stop after the passages at hand; what is done is kept."""
+        """Stop after the current passages; finished ones are kept."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

@@ -40,13 +40,13 @@ class TimeFilter:
             timed = replace(timed, latest=True)
         if timed is plan:
             return plan
-        told = [f"only what is dated {timed.period}" if timed.period else "", "newest first" if timed.latest else ""]
-        return replace(timed, reason="; ".join(filter(None, (plan.reason, *told))))
+        notes = [f"only what is dated {timed.period}" if timed.period else "", "newest first" if timed.latest else ""]
+        return replace(timed, reason="; ".join(filter(None, (plan.reason, *notes))))
 
     def retrieve(self, retriever: Retriever, requests: Sequence[Request], plans: Sequence[Plan]) -> list[Found]:
         """The evidence of each request within its period, the newest first where that is wanted."""
-        asked = [self._request(request, plan) for request, plan in zip(requests, plans, strict=True)]
-        results = [Found(found, getattr(found, "warnings", ())) for found in retriever.retrieve(asked)]
+        filtered = [self._request(request, plan) for request, plan in zip(requests, plans, strict=True)]
+        results = [Found(evidence, getattr(evidence, "warnings", ())) for evidence in retriever.retrieve(filtered)]
         for nth, (request, plan) in enumerate(zip(requests, plans, strict=True)):
             if plan.period and self.date_of is not None and not self._has_documents(results[nth]):
                 results[nth] = self._by_file_time(retriever, request, plan, results[nth])
@@ -61,18 +61,18 @@ class TimeFilter:
     def _searches_documents(self, request: Request) -> bool:
         return any(source.about == "world" for source in request.sources)
 
-    def _has_documents(self, found: Found) -> bool:
-        return any(self._is_document(piece) for piece in found)
+    def _has_documents(self, retrieval: Found) -> bool:
+        return any(self._is_document(piece) for piece in retrieval)
 
     def _is_document(self, piece: Evidence) -> bool:
         source = self.sources.get(piece.source)
         return source is not None and source.about == "world"
 
-    def _by_file_time(self, retriever: Retriever, request: Request, plan: Plan, found: Found) -> Found:
+    def _by_file_time(self, retriever: Retriever, request: Request, plan: Plan, retrieval: Found) -> Found:
         """Documents that have no date of their own, by the time of their files."""
         worlds = tuple(source for source in request.sources if source.about == "world")
         if not worlds:
-            return found
+            return retrieval
         wider = replace(request, sources=worlds, k=_WIDER * request.k)
         pieces = [
             piece
@@ -80,18 +80,18 @@ class TimeFilter:
             if self._is_document(piece) and _is_within(self._day(request.context, piece), plan)
         ][: request.k]
         nothing = () if pieces else (f"No document is dated {plan.period}.",)
-        return Found([*found, *pieces], (*found.warnings, *nothing))
+        return Found([*retrieval, *pieces], (*retrieval.warnings, *nothing))
 
-    def _newest_first(self, request: Request, found: Found) -> Found:
-        documents = [piece for piece in found if self._is_document(piece)]
+    def _newest_first(self, request: Request, retrieval: Found) -> Found:
+        documents = [piece for piece in retrieval if self._is_document(piece)]
         if len(documents) < 2:
-            return found
+            return retrieval
         least = _COMPARABLE * max(piece.relevance for piece in documents)
         days = {piece.id: self._day(request.context, piece) for piece in documents if piece.relevance >= least}
         newest = sorted((p for p in documents if p.id in days), key=lambda piece: days[piece.id], reverse=True)
         others = [piece for piece in documents if piece.id not in days]
-        facts = [piece for piece in found if not self._is_document(piece)]
-        return Found([*facts[: request.k], *[*newest, *others][: request.k]], found.warnings)
+        facts = [piece for piece in retrieval if not self._is_document(piece)]
+        return Found([*facts[: request.k], *[*newest, *others][: request.k]], retrieval.warnings)
 
     def _day(self, context: Context, piece: Evidence) -> str:
         assert self.date_of is not None

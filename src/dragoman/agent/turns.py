@@ -32,10 +32,10 @@ def clean(text: str, *, most: int = MOST_CHARACTERS) -> str:
             limit=most,
         )
     unbroken = text.replace("\r\n", "\n").replace("\r", "\n")
-    kept = _SURROGATE.sub("\ufffd", _CONTROL.sub("", _ESCAPE.sub("", unbroken))).strip()
-    if not kept:
+    plain = _SURROGATE.sub("\ufffd", _CONTROL.sub("", _ESCAPE.sub("", unbroken))).strip()
+    if not plain:
         raise InputError("The turn is empty.", remedy="Say something.", length=len(text))
-    return kept
+    return plain
 
 
 def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:

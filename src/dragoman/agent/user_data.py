@@ -101,10 +101,10 @@ class UserData:
         With `at`, everything that was believed about the user at that moment; with `since` and `until`, what was told
         in between.
         """
-        wanted = None if query is None else clean(query, most=self._most)
+        words = None if query is None else clean(query, most=self._most)
         times = {"at": at, "since": since, "until": until}
         then: dict[str, Any] = {name: moment for name, moment in times.items() if moment is not None}
-        return tuple(self._memory_method("recall")(self.scope(user), wanted, **then))
+        return tuple(self._memory_method("recall")(self.scope(user), words, **then))
 
     def import_memory(
         self,
@@ -231,13 +231,13 @@ class UserData:
 
     def replies(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> tuple[Reply | None, ...]:
         """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
-        kept = self.store.traces(self.scope(user), dialogue)
-        return tuple(None if trace is None else reply_from_json(trace) for trace in kept)
+        traces = self.store.traces(self.scope(user), dialogue)
+        return tuple(None if trace is None else reply_from_json(trace) for trace in traces)
 
     def last_reply(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply | None:
         """The last reply of a dialogue as the store kept it."""
-        kept = self.store.trace(self.scope(user), dialogue)
-        return None if kept is None else reply_from_json(kept)
+        trace = self.store.trace(self.scope(user), dialogue)
+        return None if trace is None else reply_from_json(trace)
 
     def trace(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Trace | None:
         """Why the last reply of a dialogue was given."""

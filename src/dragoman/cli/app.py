@@ -51,10 +51,10 @@ class Application(typer.Typer):
 
     def _with_command(self, name: str) -> Application:
         """The application with one command or group alone; the whole one where none has the name, to suggest one."""
-        chosen = copy(self)
-        chosen.registered_commands = [info for info in self.registered_commands if _name(info) == name]
-        chosen.registered_groups = [info for info in self.registered_groups if info.name == name]
-        return chosen if chosen.registered_commands or chosen.registered_groups else self
+        command = copy(self)
+        command.registered_commands = [info for info in self.registered_commands if _name(info) == name]
+        command.registered_groups = [info for info in self.registered_groups if info.name == name]
+        return command if command.registered_commands or command.registered_groups else self
 
 
 def _name(info: CommandInfo) -> str | None:

@@ -53,8 +53,8 @@ def calibrate_model(
         recipe = Path(folder) / f"{_RECIPE}.toml"
         recipe.write_text(_recipe(table), encoding="utf-8")
         train_part(recipe=str(recipe), data=[f"train={labels}"], out=out)
-    named = f" --model {model}" if model else ""
-    typer.echo(f"Next: dragoman ask --agent {DEFAULT_AGENT}{named} --gate.kind prompted --gate.part {out} TEXT")
+    option = f" --model {model}" if model else ""
+    typer.echo(f"Next: dragoman ask --agent {DEFAULT_AGENT}{option} --gate.kind prompted --gate.part {out} TEXT")
 
 
 def _recipe(table: Mapping[str, Any]) -> str:

@@ -97,7 +97,7 @@ def check_agents(
     from dragoman.agent.build import locate
     from dragoman.agent.check import read_conversations
 
-    chosen = overrides(settings)
+    settings_by_path = overrides(settings)
     names = [name for agent in agents or [agent_name(None)] for name in _expanded(agent)]
     if file is not None and len(names) > 1:
         raise InputError(f"--file goes with one agent, not {len(names)}.", remedy="Name one agent.")
@@ -109,7 +109,7 @@ def check_agents(
         by_model: dict[str, list[ConversationResult]] = {}
         with progress_bars() as bars:
             for model in dict.fromkeys(models):
-                settled = with_model(None if model == OWN else model, chosen)
+                settled = with_model(None if model == OWN else model, settings_by_path)
                 by_model[model] = _joined(
                     {
                         name: _hold_all(name, conversations, settled, bars, named=not totals)
@@ -120,14 +120,14 @@ def check_agents(
         if json_out is not None:
             _write_outcomes(by_model, json_out, key="model")
         return
-    chosen = with_model(models[0] if models and models[0] != OWN else None, chosen)
+    settings_by_path = with_model(models[0] if models and models[0] != OWN else None, settings_by_path)
     outcomes: dict[str, list[ConversationResult]] = {}
     with progress_bars() as bars:
         for name, conversations in written.items():
-            outcomes[name] = _hold_all(name, conversations, chosen, bars, named=not totals)
+            outcomes[name] = _hold_all(name, conversations, settings_by_path, bars, named=not totals)
     if not totals:
-        for held in outcomes.values():
-            _print_outcomes(held)
+        for model_outcomes in outcomes.values():
+            _print_outcomes(model_outcomes)
     _print_sums(outcomes)
     if json_out is not None:
         _write_outcomes(outcomes, json_out)
@@ -135,13 +135,17 @@ def check_agents(
     if sum(outcome.passed for outcome in everything) < (len(everything) if at_least is None else at_least):
         if not totals:
             typer.echo("\nThe replies themselves: --json OUT")
-            failed = next(name for name, held in outcomes.items() if not all(outcome.passed for outcome in held))
+            failed = next(
+                name
+                for name, model_outcomes in outcomes.items()
+                if not all(outcome.passed for outcome in model_outcomes)
+            )
             typer.echo(f"Why one came about:     dragoman ask --agent {shlex.quote(failed)} --why TEXT")
         raise typer.Exit(1)
 
 
 def _expanded(name: str) -> list[str]:
-    """The agents that a name stands for: itself, or those in the folders below it."""
+    """The agents of a name: itself, or those in the folders below it."""
     folder = Path(name)
     if not folder.is_dir() or (folder / _AGENT_FILE).is_file():
         return [name]
@@ -150,14 +154,14 @@ def _expanded(name: str) -> list[str]:
 
 
 def _hold_all(
-    name: str, conversations: Sequence[Conversation], chosen: Mapping[str, str], bars: Bars, *, named: bool
+    name: str, conversations: Sequence[Conversation], settings: Mapping[str, str], bars: Bars, *, named: bool
 ) -> list[ConversationResult]:
     """Hold the conversations of one agent; `named` shows their names beside the progress."""
     from dragoman.agent.check import check, fresh_assistants, require_sources, shared_texts
 
     outcomes: list[ConversationResult] = []
-    fetch_weights(name, chosen)
-    with fresh_assistants(name, overrides=chosen, progress=bars.reading) as (fresh, sources):
+    fetch_weights(name, settings)
+    with fresh_assistants(name, overrides=settings, progress=bars.reading) as (fresh, sources):
         require_sources(conversations, sources)
         for outcome in check(fresh, conversations, texts=shared_texts(fresh)):
             outcomes.append(outcome)

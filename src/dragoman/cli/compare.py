@@ -74,19 +74,19 @@ def _print_change(change: TurnChange, compared: Compared) -> None:
     console.print(
         f"{change.turn.example}: {', '.join(change.what)} changed" + (f" ({scores})" if scores else ""), style="bold"
     )
-    asked = change.turn.context[-1].text if change.turn.context else ""
-    console.print(f"  asked   {rendering.one_line(asked, _TEXT_WIDTH)}")
+    question = change.turn.context[-1].text if change.turn.context else ""
+    console.print(f"  asked   {rendering.one_line(question, _TEXT_WIDTH)}")
     gold = change.turn.gold
-    wanted = []
+    labels = []
     if gold.retrieve is not None:
-        wanted.append("look something up" if gold.retrieve else "do not look")
+        labels.append("look something up" if gold.retrieve else "do not look")
     if gold.plan is not None:
-        wanted.append(" > ".join(gold.plan) or "no source")
+        labels.append(" > ".join(gold.plan) or "no source")
     if gold.evidence is not None:
-        wanted.append(", ".join(gold.evidence) or "no passage")
+        labels.append(", ".join(gold.evidence) or "no passage")
     if gold.reply is not None:
-        wanted.append(f"“{rendering.one_line(gold.reply, _TEXT_WIDTH)}”")
-    console.print(f"  gold    {' · '.join(wanted) or 'says nothing'}")
+        labels.append(f"“{rendering.one_line(gold.reply, _TEXT_WIDTH)}”")
+    console.print(f"  gold    {' · '.join(labels) or 'says nothing'}")
     console.print(f"  before  {_reply_text(change.before, change.what)}")
     console.print(f"  after   {_reply_text(change.after, change.what)}")
 

@@ -143,19 +143,19 @@ def show_examples(
     from dragoman.core.examples import Example
 
     dataset = _opened(file, kind, options)
-    left = 1 if wanted is not None else count
+    remaining = 1 if wanted is not None else count
     shared = {source.name for source in dataset.sources if not source.private}
     for example in dataset.examples():
-        if not left:
+        if not remaining:
             break
         if not isinstance(example, Example) or (wanted is not None and example.id != wanted):
             continue
-        left -= 1
-        named = set(example.gold.evidence or ()) - {candidate.id for candidate in example.candidates}
+        remaining -= 1
+        missing = set(example.gold.evidence or ()) - {candidate.id for candidate in example.candidates}
         # A gold passage of a shared corpus is looked up there, which is worth its reading for a few turns only.
-        extra = [passage for passage in dataset.passages() if passage.id in named] if named and shared else []
+        extra = [passage for passage in dataset.passages() if passage.id in missing] if missing and shared else []
         rendering.out().print(dataset_tables.example_text(example, extra), soft_wrap=True)
-    if wanted is not None and left:
+    if wanted is not None and remaining:
         raise InputError(f"{file} has no turn with the id '{wanted}'.", remedy=f"See: dragoman data show {file}")
 
 
@@ -174,11 +174,11 @@ def convert(
     if out.resolve() in (path.resolve() for path in dataset.files):
         raise InputError(f"{out} is the file that is read.", remedy="Name another one.")
     with _reading():
-        written = write_jsonl(dataset, out)
-    _warn_left_out(written.problems)
-    typer.echo(f"{written.rows} turns: {out}")
-    if written.corpus is not None:
-        typer.echo(f"What they share: {written.corpus}")
+        count = write_jsonl(dataset, out)
+    _warn_left_out(count.problems)
+    typer.echo(f"{count.rows} turns: {out}")
+    if count.corpus is not None:
+        typer.echo(f"What they share: {count.corpus}")
     typer.echo(f"Next: dragoman data check {shlex.quote(str(out))}")
 
 
@@ -252,8 +252,8 @@ def _print_split(report: SplitReport, *, control: bool) -> None:
 
     rows = rendering.table("part", ">dialogues", ">turns", ">evidence seen", "file")
     for name, part in report.parts.items():
-        seen = "" if part.seen is None else f"{100 * part.seen:.1f} %"
-        rendering.add_row(rows, name, f"{part.dialogues}", f"{part.turns}", seen, str(part.file))
+        share = "" if part.seen is None else f"{100 * part.seen:.1f} %"
+        rendering.add_row(rows, name, f"{part.dialogues}", f"{part.turns}", share, str(part.file))
     rendering.out().print(rows)
     if report.dropped_dialogues:
         typer.echo(
@@ -285,7 +285,7 @@ def _shares(text: str) -> dict[str, float]:
 def _opened(file: str, kind: str | None, options: Sequence[str] | None) -> Dataset:
     from dragoman.datasets.open import open_dataset
 
-    return open_dataset(kind, file, **_given(options))
+    return open_dataset(kind, file, **_option_values(options))
 
 
 def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str | None = None) -> str:
@@ -294,7 +294,7 @@ def _again(file: str, kind: str | None, options: Sequence[str] | None, out: str 
     return " ".join([*words, *(f"--option {shlex.quote(option)}" for option in options or ())])
 
 
-def _given(options: Sequence[str] | None) -> Mapping[str, object]:
+def _option_values(options: Sequence[str] | None) -> Mapping[str, object]:
     from dragoman.core.toml import scalar
 
     parsed: dict[str, object] = {}

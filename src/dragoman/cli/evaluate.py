@@ -119,7 +119,7 @@ def evaluate(
     if experiment is None and not data:
         raise typer.BadParameter("Name an EXPERIMENT (see --list), or give your own data with --data FILE.")
     own = agents or []
-    name, spec, files = _meant(experiment, data or [], settings or [], own, prompted=slow)
+    name, spec, files = _resolve(experiment, data or [], settings or [], own, prompted=slow)
     added = [row.name for row in spec.systems[len(spec.systems) - len(own) :]]
     folder = out or _RUNS / name
     from dragoman.evaluate.api import run_experiment
@@ -152,7 +152,7 @@ def evaluate(
         typer.echo(f"Train the rest:       dragoman {shlex.join(sys.argv[1:])} --train")
 
 
-def _meant(
+def _resolve(
     experiment: str | None, data: Sequence[str], settings: Sequence[str], agents: Sequence[str], *, prompted: bool
 ) -> tuple[str, Experiment, dict[str, Path | None]]:
     """The name of the run, the experiment, and the files of its data sets."""
@@ -215,7 +215,7 @@ def _list() -> None:
 
 
 def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
-    named = shlex.quote(str(folder))
+    path = shlex.quote(str(folder))
     typer.echo(f"All of it:            {folder / 'report.html'} (and results.md, .csv, .json)")
     table = max(result.tables, key=lambda table: table.turns)
     measured = [row.system for row in table.rows if any(cell.n for cell in row.cells)]
@@ -224,7 +224,7 @@ def _next_steps(result: Result, folder: Path, own: Sequence[str]) -> None:
         other = next((name for name in measured[1:] if name in own), measured[1])
         pair = " ".join(shlex.quote(f"{folder}:{name}") for name in (measured[0], other))
         typer.echo(f"Which turns differ:   dragoman compare {pair}")
-    typer.echo(f"The tables again:     dragoman report {named}")
+    typer.echo(f"The tables again:     dragoman report {path}")
 
 
 def _cells(result: Result) -> list[ResultCell]:

@@ -35,7 +35,7 @@ _MUST_NOT = re.compile(r"^must_not = .*\n", re.MULTILINE)
 
 
 class _Phrases(NamedTuple):
-    """What an agent without the example says of itself."""
+    """Name, greeting and persona of an agent without the example."""
 
     greeting: str
     persona: str

@@ -136,9 +136,9 @@ def serve(
     from dragoman.server.service import Service, ServiceSettings
 
     origins = [origin_of(url) for url in allow_origin or ()]
-    wanted = named(agents or [agent_name(None)])
+    agents_by_name = named(agents or [agent_name(None)])
     with ExitStack() as opened:
-        ledger = ledger_of(keys_place, list(wanted.values()), settings)
+        ledger = ledger_of(keys_place, list(agents_by_name.values()), settings)
         opened.callback(ledger.close)
         has_keys = not without_keys and _has_keys(ledger, keys_place)
         if not has_keys and not serving.is_loopback(host):
@@ -152,7 +152,7 @@ def serve(
         preload()
         loaded = {
             name: (assistant, state if uploads is None else uploads / name)
-            for name, agent_path in wanted.items()
+            for name, agent_path in agents_by_name.items()
             for assistant, state in [load_agent(agent_path, settings, opened)]
         }
         limits = Limits(turns_per_minute, tokens_per_day)
@@ -248,8 +248,8 @@ def _serving() -> Any:
 
 def _spans(asked: bool, *, content: bool) -> Any:
     """The sender of spans, if enabled by an option or the environment."""
-    named = [os.environ.get(name) for name in ("OTEL_TRACES_EXPORTER", *_OTEL_ENDPOINTS)]
-    if not asked and not any(named):
+    exporters = [os.environ.get(name) for name in ("OTEL_TRACES_EXPORTER", *_OTEL_ENDPOINTS)]
+    if not asked and not any(exporters):
         return None  # without loading anything
     try:
         from dragoman.server.observe.spans import Spans, wanted
@@ -281,9 +281,9 @@ def load_agent(agent: str, settings: list[str] | None, opened: ExitStack) -> tup
     from dragoman import load
     from dragoman.agent.build import locate
 
-    chosen = overrides(settings)
+    changes = overrides(settings)
     with progress_bars() as bars:
-        fetch_weights(agent, chosen)
-        assistant = load(agent, overrides=chosen, progress=bars.reading, warm=True)
+        fetch_weights(agent, changes)
+        assistant = load(agent, overrides=changes, progress=bars.reading, warm=True)
     opened.callback(assistant.close)
     return assistant, locate(agent)[1]

@@ -152,7 +152,9 @@ def train_part(
     files = named_files(data)
     folder = out or _OUT / Path(recipe).stem
     where = device.value if device else None
-    order = _TrainingOptions(recipe, settings or (), files, folder, fresh, skip_bad, where, _named(options or ()))
+    order = _TrainingOptions(
+        recipe, settings or (), files, folder, fresh, skip_bad, where, _options_by_name(options or ())
+    )
     try:
         if sweep:
             _sweep(order, sweep, trials, ray)
@@ -312,7 +314,7 @@ def _list() -> None:
     typer.echo("Train one:  dragoman train NAME --data train=toy   (toy, the shipped set, needs no files)")
 
 
-def _named(entries: Sequence[str]) -> dict[str, object]:
+def _options_by_name(entries: Sequence[str]) -> dict[str, object]:
     from dragoman.core.toml import scalar
 
     options: dict[str, object] = {}

@@ -29,13 +29,13 @@ def build() -> Build:
 def differences(here: Build, there: Build) -> list[str]:
     """The differences as text; a library that only a node lacks is reported when it is needed."""
     return [
-        f"{name} is {_told(name, there.get(name, ''))} there, {_told(name, value)} here"
+        f"{name} is {_version_text(name, there.get(name, ''))} there, {_version_text(name, value)} here"
         for name, value in here.items()
         if there.get(name, "") != value and (name not in LIBRARIES or (value and there.get(name)))
     ]
 
 
-def _told(name: str, value: str) -> str:
+def _version_text(name: str, value: str) -> str:
     return (value[:8] if name == _CODE else value) or "not installed"
 
 

@@ -1,4 +1,4 @@
-"""Cancel work in another thread: long steps ask between two parts whether anybody still waits for them."""
+"""Cancel work in another thread: long steps check between two parts whether they are still needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Raise `WorkCancelled` if nobody waits for this work; stores call it at every read and write."""
+    """Raise `WorkCancelled` if this work was cancelled; stores call it at every read and write."""
     is_cancelled = _is_cancelled.get()
     if is_cancelled is not None and is_cancelled():
         raise WorkCancelled

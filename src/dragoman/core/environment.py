@@ -27,8 +27,8 @@ def home() -> Path:
     """The folder of weights and of the shipped agents: `$DRAGOMAN_HOME`, else `~/.dragoman`. Creates nothing."""
     from pathlib import Path  # takes half of the time of `import dragoman`, which needs the switches alone
 
-    chosen = os.environ.get("DRAGOMAN_HOME", "").strip()
-    return Path(chosen).expanduser() if chosen else Path.home() / ".dragoman"
+    folder = os.environ.get("DRAGOMAN_HOME", "").strip()
+    return Path(folder).expanduser() if folder else Path.home() / ".dragoman"
 
 
 def cores() -> int:

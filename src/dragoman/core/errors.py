@@ -67,8 +67,8 @@ class ConfigError(DragomanError):
 class UnknownNameError(ConfigError):
     """A name is not registered or not declared."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str], *, remedy: str = "") -> None:
-        available = sorted(known)
+    def __init__(self, what: str, name: str, choices: Iterable[str], *, remedy: str = "") -> None:
+        available = sorted(choices)
         close = get_close_matches(name, available, n=1, cutoff=0.5)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         listing = ", ".join(available) or "none"
@@ -150,7 +150,7 @@ class AccessError(ServiceError):
 
 
 class AbsentError(ServiceError):
-    """There is no such thing, or it is somebody else's: the two are not told apart."""
+    """The object does not exist or belongs to another user; the error does not say which."""
 
     code = "not-found"
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 from time import sleep
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+from dragoman.core.errors import StoreLockedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PAUSE = 0.1
 """Seconds between two tries on Windows, which has no call that waits for ever."""
@@ -25,6 +30,17 @@ def try_lock(file: IO[Any]) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     return True
+
+
+def lock_folder(path: Path, message: str) -> IO[str]:
+    """Open and lock the lock file of an output folder, or raise with `message`; the lock ends with the process."""
+    lock = path.open("a")
+    if not try_lock(lock):
+        lock.close()
+        raise StoreLockedError(
+            message, remedy="Wait until it is done, or choose another folder with --out.", path=str(path.parent)
+        )
+    return lock
 
 
 def wait_for_lock(file: IO[Any]) -> None:

@@ -27,8 +27,8 @@ def chips(steps: Sequence[str], reason: str) -> str:
 
 def folded(text: str, summary: str, details: str) -> str:
     """A text below which details unfold; `details` is HTML."""
-    shown = escape(text).replace("\n", "<br>")
-    return f"<div><p>{shown}</p><details><summary>{escape(summary)}</summary>{details}</details></div>"
+    markup = escape(text).replace("\n", "<br>")
+    return f"<div><p>{markup}</p><details><summary>{escape(summary)}</summary>{details}</details></div>"
 
 
 def shortened(text: str) -> str:

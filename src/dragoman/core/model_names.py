@@ -29,7 +29,7 @@ _SCHEMES = ("http://", "https://")
 
 
 def model_table(name: str) -> dict[str, Any]:
-    """The table of a component of the role `model` that a name stands for."""
+    """The table of the language model with this name."""
     vendor, colon, rest = name.partition(":")
     if not colon or vendor not in VENDORS:
         vendor, rest = "", name

@@ -57,7 +57,7 @@ class Source:
 
 
 _MOST_SAID = 240
-"""Characters of the sentence that told a fact by which the fact is found."""
+"""Characters of a fact's original sentence that are searched with the fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance of a dialogue; `said_at` is when, as `core.clock.stamp` writes it, or "" where nobody knows.
+    """One utterance of a dialogue; `said_at` is when, as `core.clock.stamp` writes it, or "" if unknown.
 
     Two turns are equal if speaker and text are.
     """

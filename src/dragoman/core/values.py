@@ -194,7 +194,7 @@ class Context:
 
     @property
     def said_at(self) -> str:
-        """When the user said the turn to answer; "" where nobody knows."""
+        """When the user said the turn to answer; "" if unknown."""
         return self.turns[-1].said_at if self.turns else ""
 
     @property

@@ -68,8 +68,8 @@ class InProcess:
                 yield from work(shard.value, _ignore if told is None else _telling(shard, told))
 
 
-def _telling(shard: Shard[S], told: Callable[[Shard[S], object], None]) -> Tell:
-    return lambda news: told(shard, news)
+def _telling(shard: Shard[S], progress: Callable[[Shard[S], object], None]) -> Tell:
+    return lambda news: progress(shard, news)
 
 
 def _ignore(news: object) -> None:

@@ -148,14 +148,14 @@ def _one(first: Mapping[str, Any], cls: type[BaseModel]) -> str:  # noqa: PLR091
     if kind in ("string_too_short", "too_short"):
         return f"'{place}' is empty"
     if kind == "string_pattern_mismatch":
-        return f"'{place}' cannot name a source: {_shown(first['input'])} (use letters, digits, '-', '_', '.')"
+        return f"'{place}' cannot name a source: {_short(first['input'])} (use letters, digits, '-', '_', '.')"
     if not place:
-        return f"a line must be a JSON object, not {_shown(first['input'])}"
+        return f"a line must be a JSON object, not {_short(first['input'])}"
     message = first["msg"].removeprefix("Input should be ").removeprefix("Input ")
-    return f"'{place}' should be {message}, not {_shown(first['input'])}"
+    return f"'{place}' should be {message}, not {_short(first['input'])}"
 
 
-def _shown(value: object) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else f"{text[:39]}…"
 

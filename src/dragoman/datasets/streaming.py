@@ -73,7 +73,7 @@ class _Records:
             if self._open:
                 if self._inside(event, value):
                     yield self._row(self._open.pop())
-            elif self._skipped or not self._wanted():
+            elif self._skipped or not self._on_path():
                 self._skip(event, value)
             elif len(self._outer) == len(self._where) and event not in _ENDS and event != "map_key":
                 if event in _STARTS:
@@ -127,7 +127,7 @@ class _Records:
             self._outer.append(None)
             self.reached = self.reached or len(self._outer) == len(self._where)
 
-    def _wanted(self) -> bool:
+    def _on_path(self) -> bool:
         """Whether the current entry of the outer containers is on the path to a record."""
         if not self._outer:
             return True

@@ -174,7 +174,12 @@ def write_jsonl(
         listed = list(examples)
         declared = sources or united(example for example in listed if isinstance(example, Example))
         return _write(
-            listed, passages, target, name=name or target.stem, language=language or _spoken(listed), sources=declared
+            listed,
+            passages,
+            target,
+            name=name or target.stem,
+            language=language or _language_of(listed),
+            sources=declared,
         )
     return _write(
         examples.examples(),
@@ -186,7 +191,7 @@ def write_jsonl(
     )
 
 
-def _spoken(examples: Iterable[Example | Problem]) -> str:
+def _language_of(examples: Iterable[Example | Problem]) -> str:
     texts = [example.context.last for example in examples if isinstance(example, Example)][:200]
     return language_of(" ".join(texts))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN_PROBLEMS = 5
 Progress = Callable[[int, int, str], None]
-"""Called with figures done, figures in all, and the column at hand."""
+"""Called with the number of figures done, of all figures, and the current column."""
 
 
 class OutcomeReader(Protocol):
@@ -202,8 +202,8 @@ class _Tabling:
         return {**cells, **_tested(cells, scores, baseline, others, draws)}
 
     def _baseline(self, scores: Mapping[str, Scores]) -> str | None:
-        named = self._experiment.baseline
-        return named if named in scores else None
+        baseline = self._experiment.baseline
+        return baseline if baseline in scores else None
 
     def _cell(self, scores: Scores, draws: Draws, measure: MeasuredColumn, *, somewhere: bool) -> ResultCell:
         from dragoman.evaluate.significance import interval
@@ -240,9 +240,9 @@ class _Tabling:
             ]
             rows.append(SystemRow(system.name, system.group, system.note, tuple(cells)))
         problems = tuple(block.problems)
-        shown = [f"{PurePath(one.file).name}:{one.row}: {one.what}" for one in problems[:_SHOWN_PROBLEMS]]
+        examples = [f"{PurePath(one.file).name}:{one.row}: {one.what}" for one in problems[:_SHOWN_PROBLEMS]]
         if len(problems) > _SHOWN_PROBLEMS:
-            shown.append(f"... and {len(problems) - _SHOWN_PROBLEMS} more")
+            examples.append(f"... and {len(problems) - _SHOWN_PROBLEMS} more")
         running = {system.name for system in self._systems if system.runs}
         return Table(
             spec.name,
@@ -253,7 +253,7 @@ class _Tabling:
             self._experiment.baseline if self._experiment.baseline in running else None,
             tuple(measure.column() for measure in self._measured.measures),
             tuple(rows),
-            tuple(shown),
+            tuple(examples),
             block.skipped,
         )
 
@@ -261,15 +261,15 @@ class _Tabling:
         name = self._measured.spec.name
         rows = {row.system for row in table.rows}
         absent = {system.name for system in self._experiment.systems} - rows
-        wanted = [_without(spec, absent) for spec in self._experiment.figures if spec.data is None or name in spec.data]
-        wanted = [spec for spec in wanted if spec.options.get("systems") != []]
-        if not wanted:
+        specs = [_without(spec, absent) for spec in self._experiment.figures if spec.data is None or name in spec.data]
+        specs = [spec for spec in specs if spec.options.get("systems") != []]
+        if not specs:
             return []
         from dragoman.evaluate.show.figures import figure
 
         turns = _LazyTurns(systems, self._turns)
-        drawn = [figure(spec, table, turns) for spec in wanted]
-        return [one for one in drawn if one is not None]
+        figures = [figure(spec, table, turns) for spec in specs]
+        return [one for one in figures if one is not None]
 
 
 def _without(spec: FigureSpec, absent: set[str]) -> FigureSpec:
@@ -320,8 +320,8 @@ def _tested(
     }
     adjusted: dict[tuple[str, str], float] = {}
     for test in {kind for comparison in comparisons.values() for kind in comparison.tests}:
-        named = [name for name in others if test in comparisons[name].tests]
-        for name, p in zip(named, holm([comparisons[name].tests[test] for name in named]), strict=True):
+        names = [name for name in others if test in comparisons[name].tests]
+        for name, p in zip(names, holm([comparisons[name].tests[test] for name in names]), strict=True):
             adjusted[name, test] = p
     return {
         name: replace(

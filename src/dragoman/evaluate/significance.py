@@ -49,14 +49,14 @@ class Draws:
     def __iter__(self) -> Iterator[Floats]:
         """Yield the weights in chunks of shape (some draws, turns), a few megabytes each."""
         if self.count * len(self.dialogues) <= _CELLS_KEPT:
-            yield from self._kept
+            yield from self._cached_weights
         else:
-            yield from self._made()
+            yield from self._weights()
 
     @cached_property
-    def _kept(self) -> list[Floats]:
+    def _cached_weights(self) -> list[Floats]:
         """Cached weights of a small set, read-only for all metrics."""
-        parts = list(self._made())
+        parts = list(self._weights())
         for weights in parts:
             weights.flags.writeable = False
         return parts
@@ -69,7 +69,7 @@ class Draws:
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(name, len(numbers)) for name in self.dialogues], dtype=np.int64)
 
-    def _made(self) -> Iterator[Floats]:
+    def _weights(self) -> Iterator[Floats]:
         import numpy as np
 
         owners = self._owners
@@ -192,10 +192,10 @@ def paired(a: Scores, b: Scores, draws: Draws, *, level: float = 0.95, name: str
     import numpy as np
 
     difference = value(b, name) - value(a, name)
-    drawn = draws.values(b) - draws.values(a)
+    differences = draws.values(b) - draws.values(a)
     dialogues = draws.spoken(a, b)
-    low, high, error, undefined = _spread(drawn, level, dialogues)
-    defined = drawn[~np.isnan(drawn)]
+    low, high, error, undefined = _spread(differences, level, dialogues)
+    defined = differences[~np.isnan(differences)]
     if not len(defined) or np.isnan(difference):
         return Paired(difference, low, high, error, float("nan"), level, undefined)
     fewer = min(int((defined <= _EQUAL).sum()), int((defined >= -_EQUAL).sum()))
@@ -271,14 +271,14 @@ def are_decisions(*systems: Scores) -> bool:
     return all(_is_decision(scores.per_turn) for scores in systems if scores.per_turn is not None)
 
 
-def _spread(drawn: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
+def _spread(differences: Floats, level: float, dialogues: int) -> tuple[float, float, float, int]:
     """Return the interval, the standard error, and the number of undefined draws."""
     import numpy as np
 
     if not 0 < level < 1:
         raise ConfigError(f"The level {level} is outside (0, 1).", remedy="Give 0.95.")
-    defined = drawn[~np.isnan(drawn)]
-    undefined = len(drawn) - len(defined)
+    defined = differences[~np.isnan(differences)]
+    undefined = len(differences) - len(defined)
     if len(defined) < 2 or dialogues < 2:
         return float("nan"), float("nan"), float("nan"), undefined
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]).tolist()

@@ -312,14 +312,14 @@ def _expanded(row: Table, defaults: Table, where: str) -> Table:
 
 def _agent_rows(agents: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A row for each agent, named after its folder, or by the whole path where that name is taken."""
-    taken = {entry.get("name") for entry in systems}
+    names = {entry.get("name") for entry in systems}
     rows: list[dict[str, Any]] = []
     for agent in agents:
         path = Path(agent).expanduser()
         name = (path.parent if path.suffix == ".toml" else path).resolve().name
         note = "the roles of its agent.toml, on the sources of the set"
-        rows.append({"name": agent if name in taken else name, "group": "agents", "note": note, "agent": agent})
-        taken.add(name)
+        rows.append({"name": agent if name in names else name, "group": "agents", "note": note, "agent": agent})
+        names.add(name)
     return rows
 
 

@@ -49,15 +49,16 @@ class AttentionReading:
         if self.cross and "know" not in self.inputs.fields:
             raise ConfigError("contx x know has no knowledge to attend to.", remedy='Set fields = ["contx", "know"].')
 
-    def pieces(self, given: GateInput) -> tuple[TextPiece, ...]:
+    def pieces(self, gate_input: GateInput) -> tuple[TextPiece, ...]:
         """Return the pieces of one turn."""
-        pieces = [TextPiece(" ".join(_marks(given.context, self.window)))] if self.marks else []
+        pieces = [TextPiece(" ".join(_marks(gate_input.context, self.window)))] if self.marks else []
         for field in self.inputs.fields:
             if field == "contx":
-                pieces += self._turns(given.context)
+                pieces += self._turns(gate_input.context)
             else:
                 segment = OTHERS + FIELDS.index(field) - 1 if self.segments else OTHERS
-                pieces.append(TextPiece(self.inputs.text(field, given), segment, apart=self.cross and field == "know"))
+                text = self.inputs.text(field, gate_input)
+                pieces.append(TextPiece(text, segment, apart=self.cross and field == "know"))
         return tuple(pieces)
 
     def _turns(self, context: Context) -> list[TextPiece]:

@@ -79,25 +79,25 @@ class Inputs:
         """Whether the gate needs a drafted reply to decide."""
         return any(field in _REPLIES for field in self.fields)
 
-    def texts(self, given: GateInput) -> dict[Field, str]:
+    def texts(self, gate_input: GateInput) -> dict[Field, str]:
         """Return the text of each field, in the order of `fields`; empty if the turn has none."""
-        return {field: self.text(field, given) for field in self.fields}
+        return {field: self.text(field, gate_input) for field in self.fields}
 
-    def text(self, field: Field, given: GateInput) -> str:
+    def text(self, field: Field, gate_input: GateInput) -> str:
         """Return the text of one field; empty if the turn has none."""
         match field:
             case "contx":
-                return self.view.text(given.context)
+                return self.view.text(gate_input.context)
             case "resp":
-                return _line(given.reply)
+                return _line(gate_input.reply)
             case "syn-resp":
-                return _line(given.synthetic)
+                return _line(gate_input.synthetic)
             case "ner":
-                return ", ".join(entities(given.synthetic if "syn-resp" in self.fields else given.reply))
+                return ", ".join(entities(gate_input.synthetic if "syn-resp" in self.fields else gate_input.reply))
             case "know":
-                return "\n".join(_line(text) for text in given.evidence[: self.k])
+                return "\n".join(_line(text) for text in gate_input.evidence[: self.k])
             case "source":
-                return prompts.sources(given.sources, self.view.language)
+                return prompts.sources(gate_input.sources, self.view.language)
 
     def gather(
         self,

@@ -64,7 +64,7 @@ class ChatDragoman(BaseChatModel):
     ) -> ChatResult:
         reply = common.ask(self.assistant, _turns(messages), user=self.user)
         text = until_stop(reply.text, stop or ())
-        message = AIMessage(text, response_metadata=self._told(reply), usage_metadata=_usage(reply))
+        message = AIMessage(text, response_metadata=self._metadata(reply), usage_metadata=_usage(reply))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -83,11 +83,13 @@ class ChatDragoman(BaseChatModel):
                     run_manager.on_llm_new_token(text, chunk=chunk)
                 yield chunk
             if not isinstance(piece, str):
-                told, usage = self._told(piece), _usage(piece)
-                end = AIMessageChunk(content="", response_metadata=told, usage_metadata=usage, chunk_position="last")
+                metadata, usage = self._metadata(piece), _usage(piece)
+                end = AIMessageChunk(
+                    content="", response_metadata=metadata, usage_metadata=usage, chunk_position="last"
+                )
                 yield ChatGenerationChunk(message=end)
 
-    def _told(self, reply: Reply) -> dict[str, Any]:
+    def _metadata(self, reply: Reply) -> dict[str, Any]:
         """Agent, plan, evidence and confidence of a reply."""
         return {
             "model_name": self.assistant.name,

@@ -175,8 +175,8 @@ class DragomanSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        found = await asyncio.to_thread(lambda: [*self.list(config, filter=filter, before=before, limit=limit)])
-        for each in found:
+        checkpoints = await asyncio.to_thread(lambda: [*self.list(config, filter=filter, before=before, limit=limit)])
+        for each in checkpoints:
             yield each
 
     async def adelete_thread(self, thread_id: str) -> None:

@@ -9,7 +9,7 @@ from dragoman.memory.fleeting import NOW
 from dragoman.memory.reconcile import fact_of
 
 DROPPED = "dropped"
-"""What `superseded_by` says of a fact that made room for another: it stays in history, and no search returns it."""
+"""Value of `superseded_by` for a fact dropped at the limit: it stays in history, and no search returns it."""
 _LASTING = frozenset(
     "name home job birthday allergy condition diet aid status family pet language 名字 过敏 健康 饮食 住址 工作".split()
 )

@@ -1,4 +1,4 @@
-"""Language models and encoders. Importing this room is cheap: heavy libraries load on first use."""
+"""Language models and encoders. Importing this package is cheap: heavy libraries load on first use."""
 
 from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.onnx.encoder import OnnxEncoder

@@ -76,10 +76,10 @@ class Chooser:
     def _load(self) -> LanguageModel:
         with self._lock:
             if self._model is None:
-                self._model = self._made()
+                self._model = self._build()
             return self._model
 
-    def _made(self) -> LanguageModel:
+    def _build(self) -> LanguageModel:
         self._check_base()
         window = int(self.part.options["tokens"])
         # by their names, so that torch is nowhere near a component that does not need it

@@ -22,12 +22,12 @@ def weight_files(place: Path) -> list[Path]:
 def base_digest(base: str | Path) -> str:
     """The SHA-256 of a base's weights; of several files, that of their names and hashes."""
     if str(base) in catalogue.CATALOGUE:  # its files were compared with these when they were fetched or changed
-        named = {file.name: file.sha256 for file in catalogue.find(str(base)).files if _has_weights(Path(file.name))}
+        digests = {file.name: file.sha256 for file in catalogue.find(str(base)).files if _has_weights(Path(file.name))}
     else:
-        named = {file.name: sha256(file) for file in weight_files(catalogue.path(base))}
-    if len(named) == 1:
-        return next(iter(named.values()))
-    listing = "\n".join(f"{name} {digest}" for name, digest in sorted(named.items()))
+        digests = {file.name: sha256(file) for file in weight_files(catalogue.path(base))}
+    if len(digests) == 1:
+        return next(iter(digests.values()))
+    listing = "\n".join(f"{name} {digest}" for name, digest in sorted(digests.items()))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 

@@ -18,14 +18,14 @@ Row: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChatPiece:
     """A part of a prompt; `is_content` says that it is a message's text, and not the template's."""
 
     text: str
     is_content: bool
 
 
-def chat_pieces(rows: Sequence[Row], render: Callable[[Sequence[Row]], str]) -> list[Piece]:
+def chat_pieces(rows: Sequence[Row], render: Callable[[Sequence[Row]], str]) -> list[ChatPiece]:
     """The pieces of the prompt that a chat template makes of messages.
 
     Where the template refuses or drops the system's message, as those of Gemma and early Mistral models do, its text
@@ -44,14 +44,14 @@ def chat_pieces(rows: Sequence[Row], render: Callable[[Sequence[Row]], str]) -> 
     return pieces
 
 
-def _split(rows: Sequence[Row], render: Callable[[Sequence[Row]], str]) -> list[Piece] | None:
+def _split(rows: Sequence[Row], render: Callable[[Sequence[Row]], str]) -> list[ChatPiece] | None:
     nonce = secrets.token_hex(6)
     marks = {f"X{nonce}X{i}X": row["content"] for i, row in enumerate(rows)}
     masked = [{"role": row["role"], "content": mark} for row, mark in zip(rows, marks, strict=True)]
     parts = re.split(rf"(X{nonce}X\d+X)", render(masked))
     if set(marks) - set(parts):
         return None
-    return [Piece(marks.get(part, part), part in marks) for part in parts if part]
+    return [ChatPiece(marks.get(part, part), part in marks) for part in parts if part]
 
 
 def without_system(rows: Sequence[Row]) -> list[dict[str, str]]:

@@ -44,7 +44,7 @@ class ComputeSlots:
             self._give_back(worker)
 
     def _take(self, worker: _Worker) -> None:
-        """Wait for a slot; raises an error once nobody waits for the work any more."""
+        """Wait for a slot; raises an error once the work is cancelled."""
         with self._lock:
             if worker in self._holders:
                 return

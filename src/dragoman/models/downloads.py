@@ -65,12 +65,12 @@ class Offer:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address or stands for one, and is not of the catalogue."""
+    """Whether a name is an address or an alias of one, and not in the catalogue."""
     return name.startswith(("hf:", "http://", "https://")) or name in SUGGESTIONS
 
 
 def address(name: str) -> Address:
-    """The address that `hf:OWNER/REPO/FILE.gguf`, a URL or the name of a suggested model stands for."""
+    """Resolve `hf:OWNER/REPO/FILE.gguf`, a URL or the name of a suggested model to its address."""
     if name in SUGGESTIONS:
         return replace(address(SUGGESTIONS[name].address), name=name)
     if name.startswith("hf:"):
@@ -127,8 +127,8 @@ def fetch(offer: Offer, *, progress: Progress | None = None, transport: object |
         digest = _checked(offer, part)
         part.replace(place)
         note.unlink(missing_ok=True)
-        kept = {"name": offer.address.name, "sha256": digest, "licence": offer.licence}
-        place.with_name(f"{place.name}.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        record = {"name": offer.address.name, "sha256": digest, "licence": offer.licence}
+        place.with_name(f"{place.name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise WeightsError(

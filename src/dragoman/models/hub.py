@@ -129,14 +129,14 @@ def _download(source: HubName, folder: Path) -> None:
     api = _api()
     info = api.model_info(source.repository, revision=source.revision, files_metadata=True)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    wanted = {name: size for name, size in sizes.items() if PurePosixPath(name).name not in _IGNORED}
-    _check_names(wanted, source.repository)
-    if len(wanted) > MOST_FILES or sum(wanted.values()) > MOST_BYTES:
+    downloads = {name: size for name, size in sizes.items() if PurePosixPath(name).name not in _IGNORED}
+    _check_names(downloads, source.repository)
+    if len(downloads) > MOST_FILES or sum(downloads.values()) > MOST_BYTES:
         raise WeightsError(
-            f"'{source.repository}' has {len(wanted)} files of {sum(wanted.values()) / 1e9:.1f} GB.",
+            f"'{source.repository}' has {len(downloads)} files of {sum(downloads.values()) / 1e9:.1f} GB.",
             remedy=f"A part has up to {MOST_FILES} files and {MOST_BYTES / 1e9:.0f} GB.",
         )
-    for name in wanted:
+    for name in downloads:
         # By commit, not by branch: what was listed is what is downloaded.
         hf_hub_download(
             source.repository, name, revision=info.sha, local_dir=folder, endpoint=api.endpoint, token=api.token

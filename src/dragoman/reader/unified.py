@@ -97,7 +97,7 @@ class UnifiedReader:
             return []
         opened = self._unified.get()
         writing = [task for task in tasks if _is_learned(opened, task)]
-        written = iter(self._written(opened, writing))
+        written = iter(self._drafts_of(opened, writing))
         return [next(written) if _is_learned(opened, task) else self._phrase(task) for task in tasks]
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
@@ -115,12 +115,12 @@ class UnifiedReader:
                 yield held
                 held = ""
             if isinstance(piece, Draft):
-                draft = self._said(task, _straight(piece))
+                draft = self._with_basis(task, _straight(piece))
                 if not begun:
                     yield draft.text
                 yield draft
 
-    def _written(self, opened: UnifiedPart, tasks: Sequence[ReadTask]) -> list[Draft]:
+    def _drafts_of(self, opened: UnifiedPart, tasks: Sequence[ReadTask]) -> list[Draft]:
         if not tasks:
             return []
         asked = [one for task in tasks for one in self._several(self._writing(opened, task))]
@@ -128,7 +128,7 @@ class UnifiedReader:
         several = [written[i : i + self._drafts] for i in range(0, len(written), self._drafts)]
         holding = self._holding(tasks, several)
         return [
-            self._said(task, _chosen(drafts, holds, self._held))
+            self._with_basis(task, _best_draft(drafts, holds, self._held))
             for task, drafts, holds in zip(tasks, several, holding, strict=True)
         ]
 
@@ -184,7 +184,7 @@ class UnifiedReader:
             found[name] = name if name in known else (like or list(known))[-1]
         return found
 
-    def _said(self, task: ReadTask, draft: Draft) -> Draft:
+    def _with_basis(self, task: ReadTask, draft: Draft) -> Draft:
         """The draft with what it rests on; where the model said nothing, the best evidence, or that there is none."""
         ids = tuple(piece.id for piece in task.evidence)
         if draft.text.strip():
@@ -208,7 +208,7 @@ def _straight(draft: Draft) -> Draft:
     return draft if text == draft.text else replace(draft, text=text, notes={**draft.notes, "finish": "circle"})
 
 
-def _chosen(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:
+def _best_draft(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:
     """The draft that agrees most with the others and holds best, with what all cost; the prompt is read once.
 
     What is blank is no reply, however many drafts are.

@@ -71,8 +71,8 @@ class VectorRetriever(ABC):
         return merge_evidence(
             requests,
             [
-                (search, self._rank(options, search, [penalised(each, less) for each in found]) if found else [])
-                for search, found, less in zip(source_searches, candidates, lost, strict=True)
+                (search, self._rank(options, search, [penalised(each, less) for each in hits]) if hits else [])
+                for search, hits, less in zip(source_searches, candidates, lost, strict=True)
             ],
         )
 

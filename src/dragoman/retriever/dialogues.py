@@ -54,9 +54,9 @@ class DialogueRetriever:
         for search in searches(requests, analyse=self._analyse, dependency="off"):
             control = search.request.context.control
             if search.source.name in self._names and control.memory != "off" and control.allows(search.source):
-                found = results[search.nth]
-                merged = merge_by_relevance([list(found), self._turns(search)])
-                results[search.nth] = Found(merged, getattr(found, "warnings", ()))
+                evidence = results[search.nth]
+                merged = merge_by_relevance([list(evidence), self._turns(search)])
+                results[search.nth] = Found(merged, getattr(evidence, "warnings", ()))
         return results
 
     def _turns(self, search: SourceSearch) -> list[Evidence]:

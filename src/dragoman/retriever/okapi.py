@@ -93,7 +93,7 @@ class OkapiRetriever:
         """Return the query in pieces that end in white space, so that each turn is tokenised once per dialogue."""
         pieces = [*_lines(request.context, self._labels)]
         if self._dependency == "query":
-            texts = [piece.text for piece in _given(request, source)]
+            texts = [piece.text for piece in _needed_evidence(request, source)]
             pieces += [text.replace(" ", "") if self._cut == "jieba" else f"{text} " for text in texts]
         return pieces
 
@@ -112,16 +112,20 @@ class OkapiRetriever:
         scope = source.scope(request.context.scope)
         if (scope, source.name) not in read:
             read[scope, source.name] = tuple(self._store.passages(scope, source.name))
-        parents = frozenset(piece.id for piece in _given(request, source)) if self._dependency == "filter" else None
+        parents = (
+            frozenset(piece.id for piece in _needed_evidence(request, source)) if self._dependency == "filter" else None
+        )
         key = (scope, source.name, parents or frozenset())
         if key not in pools:
             rows = read[scope, source.name]
             if parents and any(row.parent in parents for row in rows):
                 rows = tuple(row for row in rows if row.parent is None or row.parent in parents)
-            pools[key] = self._kept(key, rows) if scope.user == SHARED_USER else _Pool(rows, self._weigh, self._cut)
+            pools[key] = (
+                self._cached_pool(key, rows) if scope.user == SHARED_USER else _Pool(rows, self._weigh, self._cut)
+            )
         return pools[key]
 
-    def _kept(self, key: tuple[Scope, str, frozenset[str]], rows: tuple[Passage, ...]) -> _Pool:
+    def _cached_pool(self, key: tuple[Scope, str, frozenset[str]], rows: tuple[Passage, ...]) -> _Pool:
         with self._lock:
             pool = self._shared.pop(key, None)
         if pool is None or pool.rows != rows:
@@ -153,7 +157,7 @@ def _lines(context: Context, labels: tuple[str, str]) -> list[str]:
     ]
 
 
-def _given(request: Request, source: Source) -> list[Evidence]:
+def _needed_evidence(request: Request, source: Source) -> list[Evidence]:
     """Return the evidence of earlier steps that a source depends on."""
     return [piece for piece in request.given if piece.source in source.needs]
 

@@ -31,7 +31,7 @@ from dragoman.text.question_kind import question_kind
 _ALL_FACTS = 48
 _CANDIDATES = 6
 _CHINESE_CANDIDATES = 12
-"""Chinese passages are found by words alone, so that more of them are ranked by their sentences."""
+"""More candidates for Chinese, where passages are found by words alone and then ranked by their sentences."""
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
 _KEPT = 32

@@ -50,12 +50,12 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
     """The user's statements before the last turn that add something to the `facts` that memory holds."""
     held = {word for fact in facts for word in _words(fact.text)}
     newer = {_shape(fact.text): _numbers(fact.text) for fact in facts if _numbers(fact.text)}
-    told: dict[str, Evidence] = {}
+    latest: dict[str, Evidence] = {}
     for turn, reply in zip(context.turns, context.turns[1:], strict=False):
         if turn.speaker != "user":
             continue
         if form(turn.text).act == "forget":
-            told.clear()  # whatever it was, it must not come back from the dialogue
+            latest.clear()  # whatever it was, it must not come back from the dialogue
             continue
         # What the reply said back was learned; where memory holds it no longer, it was corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
@@ -71,9 +71,9 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             if _WISH.match(sentence) or _PRONOUN.match(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
-            passage = Passage(f"told:{name}", source, sentence, position=_AFTER_MEMORY + len(told), meta={TOLD: "1"})
-            told[sentence] = Evidence(passage, 0.0)
-    return list(told.values())[-_MOST:]
+            passage = Passage(f"told:{name}", source, sentence, position=_AFTER_MEMORY + len(latest), meta={TOLD: "1"})
+            latest[sentence] = Evidence(passage, 0.0)
+    return list(latest.values())[-_MOST:]
 
 
 def _clauses(text: str, *, whole: bool) -> list[str]:
@@ -95,7 +95,7 @@ def _is_outdated(clause: str, newer: Mapping[str, tuple[str, ...]]) -> bool:
     numbers, shape = _numbers(clause), _shape(clause)
     if not numbers or len(shape) < _LEAST_SHAPE:
         return False
-    return any(known.endswith(shape) and values != numbers for known, values in newer.items())
+    return any(shape_key.endswith(shape) and values != numbers for shape_key, values in newer.items())
 
 
 def _shape(clause: str) -> str:

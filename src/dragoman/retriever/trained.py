@@ -80,7 +80,7 @@ class Trained:
         dependency: Dependency = self._dependency or _option(part, "dependency", get_args(Dependency), _DEPENDENCY)
         shares = part.options.get("mix") or {}
         mix = {name: float(share) for name, share in shares.items()}
-        return SearchOptions(query, dependency, mix, _said(part), part.head(HEAD), part)
+        return SearchOptions(query, dependency, mix, _penalties(part), part.head(HEAD), part)
 
 
 def calibrated_evidence(
@@ -108,7 +108,7 @@ def _option(part: Part, name: str, choices: Sequence[str], default: str) -> Any:
     return value
 
 
-def _said(part: Part) -> dict[SourceName, RepetitionPenalty]:
+def _penalties(part: Part) -> dict[SourceName, RepetitionPenalty]:
     try:
         return {name: RepetitionPenalty(**learned) for name, learned in (part.options.get("said") or {}).items()}
     except (TypeError, AttributeError) as error:

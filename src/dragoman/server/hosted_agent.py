@@ -94,9 +94,9 @@ class Hosted:
         if not model:
             return view
         self.check_model(model)
-        chosen = copy(self.models[model])
-        chosen.tenant = view.tenant
-        return chosen
+        variant = copy(self.models[model])
+        variant.tenant = view.tenant
+        return variant
 
     def check_model(self, model: str) -> None:
         """Raise an error for a language model that this server does not allow."""

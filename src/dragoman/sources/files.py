@@ -72,7 +72,7 @@ class SourceFile:
     origin: str
 
 
-class FileList(Collection[SourceFile]):
+class SourceFiles(Collection[SourceFile]):
     """Files as the names in their folders, made into values one at a time: a folder may hold a million files."""
 
     def __init__(self, base: Path | None) -> None:
@@ -135,7 +135,7 @@ def find(paths: Iterable[Path | str], *, base: Path | None = None, follow_links:
     Links inside a folder that lead out of it are skipped unless `follow_links` is set; a path that is itself a link is
     always followed. Origins are relative to `base` (default: the working folder), and absolute outside of it.
     """
-    files = FileList(base)
+    files = SourceFiles(base)
     origins: set[str] = set()
     places = [Path(path) for path in paths]
     failed: list[Failure] = []
@@ -276,14 +276,14 @@ class _FolderWalk:
     def _entries(self, folder: Path) -> list[_Entry]:
         try:
             with os.scandir(folder) as scanned:
-                found = sorted(scanned, key=lambda entry: entry.name)
+                entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
             reason = f"The folder cannot be opened: {error.strerror}."
             self.failed.append(Failure(origin_of(folder, self._base), reason))
             return []
         return [
             _Entry(folder, entry.name, entry.is_symlink(), _is_folder(entry))
-            for entry in found
+            for entry in entries
             if not entry.name.startswith(".") and entry.name not in _IGNORED
         ]
 

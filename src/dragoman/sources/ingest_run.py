@@ -121,7 +121,7 @@ class IngestRun:
         self._full: list[str] = []
         self._reasons: dict[str, str] = {}
         self.whole: set[str] = set()
-        """The origins of uploads that are complete in the store; a folder may hold a million files, and nobody asks."""
+        """The origins of uploads that are complete in the store; not of folders, which may hold a million files."""
         self.counts = Counts()
         self._progress: Callable[[int, int, str], None] | None = None
         self._done, self._total = 0.0, 0
@@ -299,7 +299,7 @@ class IngestRun:
             if change.stale:
                 self.counts.removed += self._store.remove(self._scope, change.stale)
             self._ledger.finish(change.file.origin, change.entry)
-            self._written(change)
+            self._count_stored(change)
 
     def _collect(self, part: _WriteBatch, vectors: FloatArray) -> None:
         """Collect the batches of some files, and switch from the old passages to the new ones with the last batch."""
@@ -318,10 +318,10 @@ class IngestRun:
         self.counts.removed += removed
         for change in part.group:
             self._done += change.entry.size
-            self._written(change)
+            self._count_stored(change)
         self._tell(part.group[-1].file.origin)
 
-    def _written(self, change: _FileChange) -> None:
+    def _count_stored(self, change: _FileChange) -> None:
         """Count a file whose passages are all in the store."""
         if self._is_upload:
             self.whole.add(change.file.origin)

@@ -63,7 +63,7 @@ class IngestLedger:
 
         Raises if a file of the same name arrived another way.
         """
-        entry = self._kept(origin)
+        entry = self._stored_entry(origin)
         if entry is not None and not self._is_ours(entry):
             raise InputError(
                 f"There is another '{origin}', which was {'' if entry.way == 'uploaded' else 'not '}uploaded.",
@@ -73,12 +73,12 @@ class IngestLedger:
 
     def knows(self, origin: str) -> bool:
         """Whether an origin is a file, complete or not, that arrived this way."""
-        entry = self._kept(origin)
+        entry = self._stored_entry(origin)
         return entry is not None and self._is_ours(entry)
 
     def modified(self, origin: str) -> int:
         """The modification time of a file when it was read, in nanoseconds; 0 where it is not known."""
-        entry = self._kept(origin)
+        entry = self._stored_entry(origin)
         return 0 if entry is None else entry.modified
 
     def begin(self, origin: str) -> None:
@@ -110,7 +110,7 @@ class IngestLedger:
         """Remember the pages that a sitemap lists."""
         self._store.keep(self._scope, self._listing_key(sitemap), json.dumps(list(pages)))
 
-    def _kept(self, origin: str) -> Entry | None:
+    def _stored_entry(self, origin: str) -> Entry | None:
         """The stored entry of a file; None if the store holds nothing of it."""
         kept = self._store.kept(self._scope, self._key(origin))
         if kept is None or kept == _GONE:

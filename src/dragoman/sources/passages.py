@@ -41,7 +41,7 @@ def cut(document: Document, source: SourceName, origin: str, *, apart: bool = Fa
     _check_name("parent", document.parent, origin)
     if apart:
         document = replace(document, sections=tuple(_apart(section) for section in document.sections))
-    for section, piece, name in _named(document, source, origin):
+    for section, piece, name in _pieces_with_ids(document, source, origin):
         passage = Passage(
             id=name,
             source=source,
@@ -74,7 +74,9 @@ def _statement(block: DocumentBlock) -> DocumentBlock:
     return replace(block, text=block.text.removeprefix("- "), kind="record")
 
 
-def _named(document: Document, source: SourceName, origin: str) -> Iterator[tuple[Section, _PassagePiece, str]]:
+def _pieces_with_ids(
+    document: Document, source: SourceName, origin: str
+) -> Iterator[tuple[Section, _PassagePiece, str]]:
     """Each piece with its id: its own, for the first piece the document's, else one made from its position."""
     ordinals: Counter[tuple[str, ...]] = Counter()
     taken: set[str] = set()

@@ -23,7 +23,7 @@ _SECONDS = 30.0
 _READ_SECONDS = 300.0
 """As the MCP library has it: a server may hold a stream of events open."""
 EXCEEDED: ContextVar[asyncio.Event | None] = ContextVar("EXCEEDED", default=None)
-"""Set when a program's line is too long; the library reads on in any case, so that somebody has to disconnect."""
+"""Set when a program's line is too long: the library reads on, so the caller must disconnect."""
 
 
 def limited_encoding() -> str:

@@ -24,17 +24,17 @@ _GONE = ".erased-"
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class UploadUsage:
     """A number of files and their bytes."""
 
     bytes: int = 0
     files: int = 0
 
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.bytes + other.bytes, self.files + other.files)
+    def __add__(self, other: UploadUsage) -> UploadUsage:
+        return UploadUsage(self.bytes + other.bytes, self.files + other.files)
 
-    def __neg__(self) -> Amount:
-        return Amount(-self.bytes, -self.files)
+    def __neg__(self) -> UploadUsage:
+        return UploadUsage(-self.bytes, -self.files)
 
 
 class StorageUsage(Protocol):
@@ -133,7 +133,7 @@ def source_folder(state: Path, scope: Scope, source: Source) -> Path:
     return user_folder(state, source.scope(scope)) / _digest(source.name)
 
 
-def counted(folder: Path) -> Amount:
+def counted(folder: Path) -> UploadUsage:
     """Count the files below a folder; hidden ones are being written or deleted."""
     bytes_, files = 0, 0
     for path, folders, names in os.walk(folder):
@@ -145,7 +145,7 @@ def counted(folder: Path) -> Amount:
                     files += 1
                 except OSError:
                     continue  # gone meanwhile
-    return Amount(bytes_, files)
+    return UploadUsage(bytes_, files)
 
 
 def erased_folders(state: Path) -> list[Path]:

@@ -119,21 +119,21 @@ class DialogueSearch:
         rows = tuple(self.turns(scope))
         digest = hash(tuple((row.id, row.text) for row in rows))
         with self._lock:
-            held = self._users.get(scope)
-        if held is not None and held.digest == digest:
-            return held
+            cached = self._users.get(scope)
+        if cached is not None and cached.digest == digest:
+            return cached
         tokens = [self._analyse(row.text) for row in rows]
         before = tuple(
             rows[i - 1].text if i and rows[i - 1].meta["dialogue"] == row.meta["dialogue"] else ""
             for i, row in enumerate(rows)
         )
-        made = _Indexed(digest, rows, before, tuple(map(frozenset, tokens)), Bm25(tokens))
+        indexed = _Indexed(digest, rows, before, tuple(map(frozenset, tokens)), Bm25(tokens))
         with self._lock:
-            self._users[scope] = made
+            self._users[scope] = indexed
             self._users.move_to_end(scope)
             while len(self._users) > _KEPT_USERS:
                 self._users.popitem(last=False)
-        return made
+        return indexed
 
     def _encoded(self, texts: Sequence[str]) -> FloatArray:
         with self._lock:

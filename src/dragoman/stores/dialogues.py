@@ -81,13 +81,13 @@ class DialogueTable(ABC):
         try:
             self._append(scope, rows, under)
         except StoreError as error:
-            if request is None or (answer := self._found(scope, request)) is None:
+            if request is None or (answer := self._stored_answer(scope, request)) is None:
                 raise
             if trace is None or answer.trace != json.loads(text or ""):
                 raise kept_twice(request) from error
             # The answer to the commit was lost, not the turn: its trace, with its times, is nobody else's.
 
-    def _found(self, scope: Scope, request: str) -> Answered | None:
+    def _stored_answer(self, scope: Scope, request: str) -> Answered | None:
         """The turn stored under a request id, looked up after a failure; None if it is absent or the look-up fails."""
         try:
             return self.answered(scope, request)
@@ -102,8 +102,8 @@ class DialogueTable(ABC):
                 return None
             dialogue, seq, trace = answers[0]
             turns = rows.rows(_TOLD, dialogue=dialogue, seq=seq)
-        asked = next((str(text) for speaker, text in reversed(turns) if speaker == "user"), "")
-        return Answered(str(dialogue), len(turns) - 1, asked, None if trace is None else json.loads(str(trace)))
+        question = next((str(text) for speaker, text in reversed(turns) if speaker == "user"), "")
+        return Answered(str(dialogue), len(turns) - 1, question, None if trace is None else json.loads(str(trace)))
 
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
@@ -144,12 +144,12 @@ class DialogueTable(ABC):
 
         Counts as an erasure of the scope: a turn that holds it (`hold`) and began earlier stores nothing any more.
         """
-        wanted, changes = needles(texts), []
+        targets, changes = needles(texts), []
         with self._engine.writing(scope) as rows:
             for seq, text, trace in rows.rows(_TURNS):
                 in_text, in_trace = (
-                    holds(str(text), wanted),
-                    trace is not None and holds(json.loads(str(trace)), wanted),
+                    holds(str(text), targets),
+                    trace is not None and holds(json.loads(str(trace)), targets),
                 )
                 if in_text or in_trace:
                     changes.append({"seq": seq, "text": "" if in_text else text, "trace": None if in_trace else trace})

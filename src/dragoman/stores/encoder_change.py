@@ -28,7 +28,7 @@ ForgetVectors: TypeAlias = Callable[[Scope, SourceName, bool], None]
 """Drops caches and index of a source's vectors; with True they are complete again."""
 
 Claim: TypeAlias = Literal["ours", "theirs", "over"]
-"""Who encodes a source: this process, another one, or nobody any more."""
+"""Claim on a source to encode: held by this process, by another one, or ended."""
 
 _CLAIM_SECONDS = 60.0
 """How long a claim holds after the last page of a process that may have died."""
@@ -161,7 +161,7 @@ class EncoderChange:
                 return False
             keys = json.dumps([row.key for row in page])
             still = {int(key or 0): digest for key, digest in rows.rows(_STILL, source=source, keys=keys)}
-            given = [
+            vector_rows = [
                 {
                     "source": source,
                     "seq": row.key,
@@ -172,8 +172,8 @@ class EncoderChange:
                 for row in page
                 if still.get(row.key) == row.digest and packed[row.key] is not None
             ]
-            if given:
-                rows.many(PUT_VECTOR, given)
+            if vector_rows:
+                rows.many(PUT_VECTOR, vector_rows)
             self._set_state(rows, source, self._claimed())
         return True
 
@@ -207,7 +207,7 @@ def _step(encoder: str, encoding: str) -> tuple[str, str]:
 
 
 def _claimed_by(encoding: str) -> str:
-    """Whose claim holds; "" where there is none, or it has ended."""
+    """The server whose claim holds; "" where there is none, or it has ended."""
     _, _, claim = encoding.partition(" ")
     owner, _, until = claim.partition(" ")
     # a clock that was set back must not keep a dead process's claim for hours

@@ -222,10 +222,10 @@ class InMemoryStore:
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
         """Blank turns and drop traces that hold any of the texts, ignoring case; return the number of turns."""
-        wanted, touched = needles(texts), 0
+        targets, touched = needles(texts), 0
         with self._lock:
             for entry in (entry for turns in self._data(scope).turns.values() for entry in turns):
-                in_text, in_trace = holds(entry.turn.text, wanted), holds(entry.trace, wanted)
+                in_text, in_trace = holds(entry.turn.text, targets), holds(entry.trace, targets)
                 entry.turn = replace(entry.turn, text="") if in_text else entry.turn
                 entry.trace = None if in_trace else entry.trace
                 touched += in_text or in_trace

@@ -115,8 +115,8 @@ class PassageBatch:
         present = {str(cells[0]): _present(cells[1:]) for cells in present_rows}
         self._changes = []
         for id_, (passage, vector) in self._given.items():
-            taken = None if passage.source in self._refusing else vector
-            change = _compare(passage, taken, present.get(id_))
+            own_vector = None if passage.source in self._refusing else vector
+            change = _compare(passage, own_vector, present.get(id_))
             if change is not None:
                 self._changes.append(change)
                 if id_ not in self._lines:

@@ -46,7 +46,7 @@ def check_passages(passages: Sequence[Passage]) -> None:
     """Validate a whole batch before anything is written."""
     if _are_plain(passages):
         return
-    seen: dict[str, Passage] = {}
+    by_id: dict[str, Passage] = {}
     for passage in passages:
         check_key("A passage id", passage.id)
         check_key("A source name", passage.source)
@@ -55,7 +55,7 @@ def check_passages(passages: Sequence[Passage]) -> None:
         check_text(what, passage.text, passage.title, passage.parent or "", passage.origin, *passage.headings, *pairs)
         if not -(2**63) <= passage.position < 2**63:
             raise InputError(f"{what} has the position {passage.position}.", remedy="Give a 64-bit number.")
-        if seen.setdefault(passage.id, passage) != passage:
+        if by_id.setdefault(passage.id, passage) != passage:
             raise InputError(
                 f"The id '{passage.id}' is given to two different passages in one call.",
                 remedy="Ids are unique within a scope: rename one of them.",

@@ -128,14 +128,14 @@ class StoreSearch:
                 return self._hits(query, score(self._timed(query, [int(cells[0] or 0) for cells in under])))
         elif query.is_timed and (few := self._of_period(query, most=_NARROW)) is not None:
             return self._hits(query, score(few))
-        first = wanted = query.k + more + len(query.without)
+        first = count = query.k + more + len(query.without)
         while True:
-            keys, ceiling = propose(wanted)
+            keys, ceiling = propose(count)
             scored = score(self._timed(query, keys))
-            sure = len(scored) >= query.k and (scored[-1][1] > ceiling or wanted >= _MOST_SURE * first)
-            if sure or len(keys) < wanted:
+            sure = len(scored) >= query.k and (scored[-1][1] > ceiling or count >= _MOST_SURE * first)
+            if sure or len(keys) < count:
                 return self._hits(query, scored)
-            wanted *= 4
+            count *= 4
 
     def _score_words(self, query: Query, weights: Mapping[str, float], average: float, keys: Sequence[int]) -> Found:
         rows = self._of(query, _WORDS_OF, keys)

@@ -162,10 +162,10 @@ class StoreConformance:
         assert store.lexical([words(ANA, "the", parents=frozenset())])[0] == []
 
     def test_a_period_keeps_the_rows_of_its_time(self, store: Store) -> None:
-        told = replace(FERRY, meta={"said_at": "2024-03-01T10:00:00Z", "date": "1999-01-01", "value": '"date": "x"'})
+        fact = replace(FERRY, meta={"said_at": "2024-03-01T10:00:00Z", "date": "1999-01-01", "value": '"date": "x"'})
         dated = replace(MUSEUM, meta={"date": "2025-06-30", "note": "\x00"})
         undated = replace(TRAM, meta={"said_at": "", "text": '"said_at": "2024-05-05"'})
-        store.put(ANA, [told, dated, undated], VECTORS)
+        store.put(ANA, [fact, dated, undated], VECTORS)
         for since, until, wanted in (
             ("2024", "", ["ferry", "museum"]),
             ("2025-01-01", "2026-01-01", ["museum"]),

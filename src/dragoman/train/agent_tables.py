@@ -44,61 +44,61 @@ class Use:
         return "; ".join(f"[{table}] {', '.join(_lines(values))}" for table, values in self.tables.items())
 
 
-def uses(part: Part, named: str) -> tuple[Use, ...]:
+def uses(part: Part, path: str) -> tuple[Use, ...]:
     """The tables that use a part under the name `named`; for a model with several parts, those of each."""
     if part.kind == SHARED:
         inner = [place.parent for place in part.folder.glob(f"*/{FILE}") if place.parent.name in _ORDER]
         inner.sort(key=lambda place: _ORDER.index(place.name))
-        return tuple(use for place in inner for use in uses(open_part(place), f"{named}/{place.name}"))
+        return tuple(use for place in inner for use in uses(open_part(place), f"{path}/{place.name}"))
     if part.kind == UNIFIED:
-        return (_unified(named, part.options),)
+        return (_unified(path, part.options),)
     role, _, kind = part.kind.partition(".")
     if role == "encoder":
-        return (_encoder(kind, named),)
-    return (_retriever(kind, named) if role == "retriever" else _other(role, kind, named, part.options),)
+        return (_encoder(kind, path),)
+    return (_retriever(kind, path) if role == "retriever" else _other(role, kind, path, part.options),)
 
 
-def _retriever(kind: str, named: str) -> Use:
+def _retriever(kind: str, path: str) -> Use:
     if kind == "bi":
         return Use(
-            {"models.encoder": {"weights": named}, "retriever": {"kind": "dense", "part": named}},
+            {"models.encoder": {"weights": path}, "retriever": {"kind": "dense", "part": path}},
             "The agent's encoder is then this one, and vectors of another do not fit it: the state must be new. "
             'kind = "hybrid" finds by words too.',
-            state=f"{named}-state",
+            state=f"{path}-state",
         )
     if kind == "cross":
-        table: Mapping[str, str | bool] = {"kind": "rerank", "inner": "hybrid", "part": named}
+        table: Mapping[str, str | bool] = {"kind": "rerank", "inner": "hybrid", "part": path}
         return Use({"retriever": table}, "It puts in order what the inner retriever finds; any other may be that.")
     if kind == "joint":
         return Use(
-            {"planner": {"kind": "all", "joint": True}, "retriever": {"kind": "joint", "part": named}},
+            {"planner": {"kind": "all", "joint": True}, "retriever": {"kind": "joint", "part": path}},
             "It scores the personas. The pairs are scored by the agent's encoder, or by what `knowledge` names: a part "
             "of retriever-cross, or of retriever-bi where that is the agent's encoder.",
         )
-    return Use({"retriever": {"kind": kind, "part": named}})
+    return Use({"retriever": {"kind": kind, "part": path}})
 
 
-def _unified(named: str, options: Mapping[str, Any]) -> Use:
+def _unified(path: str, options: Mapping[str, Any]) -> Use:
     shape = options.get("shape") or {}
-    tables: dict[str, Mapping[str, str | bool]] = {"planner": {"kind": "acting", "part": named}}
+    tables: dict[str, Mapping[str, str | bool]] = {"planner": {"kind": "acting", "part": path}}
     if shape.get("style") != "safari":  # SAFARI judges nothing: another retriever finds its evidence
-        tables["retriever"] = {"kind": "evaluating", "part": named}
-    tables["reader"] = {"kind": "unified", "part": named}
+        tables["retriever"] = {"kind": "evaluating", "part": path}
+    tables["reader"] = {"kind": "unified", "part": path}
     aware = "check" in (options.get("offsets") or {})  # it was learned
     note = "The roles share one model; each may also be used alone."
     return Use(tables, note + (" planner.aware = true plans after reading what there is." if aware else ""))
 
 
-def _encoder(kind: str, named: str) -> Use:
+def _encoder(kind: str, path: str) -> Use:
     return Use(
-        {"models.encoder": {"kind": kind, "part": named}},
+        {"models.encoder": {"kind": kind, "part": path}},
         "Passages are then read by this encoder, and vectors of another do not fit it: the state must be new.",
-        state=f"{named}-state",
+        state=f"{path}-state",
     )
 
 
-def _other(role: str, kind: str, named: str, options: Mapping[str, Any]) -> Use:
-    table: dict[str, str | bool] = {"kind": kind, "part": named}
+def _other(role: str, kind: str, path: str, options: Mapping[str, Any]) -> Use:
+    table: dict[str, str | bool] = {"kind": kind, "part": path}
     if role == "critic":
         note = "A critic is heard where the refiner is on, and by the metrics of consistency."
         return Use({role: table, "refiner": {"mode": "within-step"}}, note)

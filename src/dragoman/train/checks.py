@@ -88,14 +88,14 @@ def check_classes(
     if len(counts) < 2:
         only = next(iter(counts), None)
         raise TrainingError(
-            f"All {len(truths)} {side} turns have the same label: {what} = {_said(only)}.",
+            f"All {len(truths)} {side} turns have the same label: {what} = {_shown_value(only)}.",
             remedy=_other_kind(what, side, held_out),
         )
     needed = (LEAST_OF_EACH if side == "training" else 1) if least is None else least
     rarest, count = min(counts.items(), key=lambda pair: pair[1])
     if count < needed:
         raise TrainingError(
-            f"Only {count} {side} {'turn has' if count == 1 else 'turns have'} {what} = {_said(rarest)}.",
+            f"Only {count} {side} {'turn has' if count == 1 else 'turns have'} {what} = {_shown_value(rarest)}.",
             remedy=f"Label at least {needed} of each.",
         )
 
@@ -115,7 +115,7 @@ def refuse_contradictions(examples: Sequence[Example], truths: Sequence[Hashable
     if not count:
         return 0
     first = "; ".join(
-        " and ".join(f"{examples[row].id} ({_said(truths[row])})" for row in _unlike(rows, truths))
+        " and ".join(f"{examples[row].id} ({_shown_value(truths[row])})" for row in _unlike(rows, truths))
         for rows in torn[:_SHOWN]
     )
     message = f"{count} of {len(examples)} training turns have the same dialogue as another with another label: {first}"
@@ -159,7 +159,7 @@ def _names(corpus: Corpus) -> str:
     return ", ".join(dict.fromkeys(str(origin["name"]) for origin in corpus.origin)) or "no file"
 
 
-def _said(value: object) -> str:
+def _shown_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "+".join(map(str, value)) or "NULL" if isinstance(value, tuple) else str(value)

@@ -206,9 +206,9 @@ def _without_dev(aux: Corpus, dev: Corpus) -> Corpus:
 
 def _warn_of_leaks(train: Corpus, dev: Corpus) -> None:
     """Log a warning for dialogues on both sides; those of one turn do not count, since many begin alike."""
-    seen = {example.context.turns for example in train.examples}
+    dialogues = {example.context.turns for example in train.examples}
     long = [example for example in dev.examples if len(example.context.turns) > 1]
-    twice = sum(example.context.turns in seen for example in long)
+    twice = sum(example.context.turns in dialogues for example in long)
     if long and twice / len(long) > _LEAKS:
         _log.warning(
             "%d of %d dev turns are in the training files too, so that dev's figures will be too good.",

@@ -135,9 +135,9 @@ def _limits(job: Job) -> Sequence[str]:
     return lines
 
 
-def _use(part: Part, named: str) -> list[str]:
+def _use(part: Part, path: str) -> list[str]:
     lines: list[str] = []
-    for use in uses(part, named):
+    for use in uses(part, path):
         lines += ["```toml", use.toml, "```", ""]
         lines += [use.note, ""] if use.note else []
     return lines

@@ -42,9 +42,9 @@ def find_recipe(named: str | Path) -> Path:
     raise UnknownNameError("recipe", str(named), recipes, remedy="Give one of these or the path of a file.")
 
 
-def load_recipe(named: str | Path, overrides: Mapping[str, object] | Sequence[str] = ()) -> Recipe:
+def load_recipe(name: str | Path, overrides: Mapping[str, object] | Sequence[str] = ()) -> Recipe:
     """Read a recipe, apply the overrides (`train.epochs=3`, or a mapping of paths) and validate it."""
-    path = find_recipe(named)
+    path = find_recipe(name)
     tables = read_toml(path)
     values = dict(_pairs(overrides))
     for dotted, value in values.items():

@@ -46,7 +46,7 @@ def train(
         raise TrainingError(f"'{recipe.kind}' is trained by one process.", remedy="Start it without torchrun.")
     if data.get("aux") and not getattr(learner, "auxiliary", False):
         raise TrainingError(f"'{recipe.kind}' learns nothing from auxiliary data.", remedy="Leave --data aux out.")
-    chosen = choose_device(device)
+    device_name = choose_device(device)
     folder = Path(out).expanduser()
     seed = recipe.train.seed if cut is None else cut
     taught, dev, aux = read_sides(data, held_out=recipe.dev, seed=seed, skip_bad=skip_bad, options=options)
@@ -54,12 +54,12 @@ def train(
     if rank() > 0:  # the first process writes; this one helps it to learn
         if (folder / FILE).is_file() and not fresh:
             return open_part(folder)
-        return _fitted(learner, Job(recipe, taught, dev, folder, chosen, aux=aux))
+        return _fitted(learner, Job(recipe, taught, dev, folder, device_name, aux=aux))
     with TrainingFolder(folder) as place:
-        summary = _told({"train": taught, "dev": dev, "aux": aux})
+        summary = _data_summary({"train": taught, "dev": dev, "aux": aux})
         beside = {"options": dict(options or {}), FILES: referenced(recipe)}
         place.begin(recipe, summary | {name: table for name, table in beside.items() if table}, fresh=fresh)
-        job = Job(recipe, taught, dev, folder, chosen, report or (lambda progress: None), aux, command)
+        job = Job(recipe, taught, dev, folder, device_name, report or (lambda progress: None), aux, command)
         part = open_part(folder) if place.is_finished else _fitted(learner, job)
         if not (folder / METRICS).is_file():
             if not (folder / CARD).is_file():  # a learner may have written its own
@@ -83,35 +83,35 @@ def data_files(
     return {side: corpus.origin for side, corpus in named if corpus is not None}
 
 
-def choose_device(wanted: str | None) -> str:
+def choose_device(name: str | None) -> str:
     """Return the requested device, or the best one available."""
-    if wanted == "cpu":
+    if name == "cpu":
         return "cpu"
     try:
         import torch
     except ModuleNotFoundError as error:
-        if wanted is None:
+        if name is None:
             return "cpu"  # some parts are learned without it
         raise _missing(error.name) from error
     if torch.cuda.is_available():
         return "cuda"
-    if wanted is None:
+    if name is None:
         return "cpu"
-    raise TrainingError(f"There is no device '{wanted}' here.", remedy="Give --device cpu, or leave it out.")
+    raise TrainingError(f"There is no device '{name}' here.", remedy="Give --device cpu, or leave it out.")
 
 
 def _learner(kind: str) -> Learner:
-    with _named():
+    with _missing_libraries_named():
         return learners.create(kind)
 
 
 def _fitted(learner: Learner, job: Job) -> Part:
-    with _named():
+    with _missing_libraries_named():
         return learner.fit(job)
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _missing_libraries_named() -> Iterator[None]:
     """Create the learner; raise an error that names the extra if its libraries are missing."""
     try:
         yield
@@ -127,7 +127,7 @@ def _missing(name: str | None) -> MissingExtraError:
     )
 
 
-def _told(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
+def _data_summary(sides: Mapping[str, Corpus | None]) -> dict[str, object]:
     """Return the content of data.json: files and number of turns of each side."""
     present = {side: corpus for side, corpus in sides.items() if corpus is not None}
     files = {side: [dict(origin) for origin in corpus.origin] for side, corpus in present.items()}

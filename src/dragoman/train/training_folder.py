@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
-from dragoman.core.errors import StoreLockedError, TrainingError
-from dragoman.core.file_lock import try_lock
+from dragoman.core.errors import TrainingError
+from dragoman.core.file_lock import lock_folder
 from dragoman.models.part import FILE as PART
 from dragoman.models.part import PARENT
 from dragoman.train.recipe import differences, toml_of
@@ -146,7 +146,7 @@ def claimed(folder: Path) -> Iterator[None]:
         raise TrainingError(f"'{folder}' is a file.", remedy="Give a folder with --out.", path=str(folder))
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder)
+        lock = lock_folder(folder / _LOCK, f"Another process is training in '{folder}'.")
     done = False
     try:
         yield
@@ -217,16 +217,3 @@ def _other_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
             yield f"the {key} data ({', '.join(dict.fromkeys(changed))}) changed"
         else:
             yield f"{key}: {old} before, {new} now"
-
-
-def _locked(folder: Path) -> IO[str]:
-    """Open and lock the lock file; the lock ends with the process."""
-    lock = (folder / _LOCK).open("a")
-    if not try_lock(lock):
-        lock.close()
-        raise StoreLockedError(
-            f"Another process is training in '{folder}'.",
-            remedy="Wait until it is done, or choose another folder with --out.",
-            path=str(folder),
-        )
-    return lock

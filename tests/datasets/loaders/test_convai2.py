@@ -76,7 +76,7 @@ def test_an_unknown_choice_of_personas_is_refused(tmp_path):
 DIALOGUES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(DIALOGUES, st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_every_turn_of_every_dialogue_is_read(write, read, shapes, end):
     lines = []

@@ -117,7 +117,7 @@ LINES = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES)
 def test_every_bot_line_is_a_turn_or_a_warning(write, read, lines):
     path = file_of(write, record(*(f"{who}{text}" for who, text in lines)))

@@ -149,7 +149,7 @@ def test_an_unknown_way_of_spacing_is_refused(tmp_path):
 NAMES = st.sampled_from(["B0", "B1", "B2", "B0-K0", "B1-K1", "B0-K9", ""])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.lists(NAMES, max_size=3), max_size=3), min_size=1, max_size=4))
 def test_each_turn_comes_as_an_example_or_an_error_whatever_its_gold(write, read, golds):
     examples, problems = read(Kbp(file=write([dialogue(*golds)])))

@@ -33,7 +33,6 @@ def accounted(units, made):
 
 
 @given(unit_lists(), st.sampled_from(["dialogue", "folds"]), st.integers(0, 99), st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_every_unit_is_in_exactly_one_part(units, by, seed, stratify):
     made = cut(units, by=by, seed=seed, stratify=stratify)
     assert made.dropped == ()
@@ -41,7 +40,6 @@ def test_every_unit_is_in_exactly_one_part(units, by, seed, stratify):
 
 
 @given(unit_lists(), st.integers(0, 99), st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_parts_have_their_shares_to_the_unit(units, seed, stratify):
     made = cut(units, parts=THREE, seed=seed, stratify=stratify)
     for name, ids in made.parts.items():
@@ -49,7 +47,7 @@ def test_parts_have_their_shares_to_the_unit(units, seed, stratify):
 
 
 @given(unit_lists(), st.integers(0, 99))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_no_evidence_is_on_both_sides(units, seed):
     if not any(unit.evidence for unit in units):
         return
@@ -63,7 +61,7 @@ def test_no_evidence_is_on_both_sides(units, seed):
 
 
 @given(unit_lists(most=20), st.sampled_from(["dialogue", "evidence", "folds"]), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_order_of_the_units_decides_nothing(units, by, random):
     if by == "evidence" and not any(unit.evidence for unit in units):
         return
@@ -84,7 +82,6 @@ def cuts(draw):
 
 
 @given(cuts(), st.integers(0, 99), st.booleans())
-@settings(deadline=None, max_examples=40)
 def test_control_is_as_long_as_the_first_part_and_holds_nothing_held_out(found, seed, stratify):
     units, turns, made = found
     drawn = control(units, made, turns=turns, seed=seed, stratify=stratify)
@@ -97,7 +94,7 @@ def test_control_is_as_long_as_the_first_part_and_holds_nothing_held_out(found, 
 
 
 @given(cuts(), st.randoms(use_true_random=False), st.booleans())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_order_of_the_units_does_not_decide_the_control(found, random, stratify):
     units, turns, made = found
     drawn = control(units, made, turns=turns, seed=3, stratify=stratify)
@@ -208,7 +205,7 @@ def best_by_trying_all(edges, share):
 
 
 @given(st.lists(st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=3), min_size=6, max_size=20))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_search_finds_the_best_border_of_a_small_graph(edges):
     sides = held_out(edges, 0.4, seed=1)
     found = min(sides.count("held") / 0.4, sides.count("rest") / 0.6)

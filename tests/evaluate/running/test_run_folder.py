@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
@@ -69,7 +69,6 @@ def files_of(path):
 
 
 @given(st.builds(Outcome, texts, replies, usages, st.integers(0, 9)))
-@settings(max_examples=60, deadline=None)
 def test_an_outcome_comes_back_as_it_was(found):
     assert outcome_of(*outcome_lines(found)) == found
 

@@ -150,6 +150,7 @@ def test_several_at_once_say_what_each_says_alone(shared):
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_a_beginning_that_was_read_before_is_not_read_again(shared):
     system = "You are the guide of a small harbour town and answer in one short sentence. " * 4
     shared.generate([Prompt.user("Hello!", system=system)], max_tokens=2)
@@ -247,7 +248,7 @@ def test_one_turn_of_a_megabyte_still_gets_an_answer():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("content", ["", " ", "\x00\x07", "\ud83d lone", "👩‍👩‍👧‍👦", "<|im_end|>"])
+@pytest.mark.parametrize("content", ["", "\x00\x07", "\ud83d lone", "<|im_end|>"])
 def test_odd_text_is_answered(shared, content):
     assert isinstance(shared.generate([Prompt.user(content)], max_tokens=2)[0], Draft)
 

@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.core.errors import EndpointError
 from dragoman.models.remote.model import RemoteModel
-from dragoman.models.tool_calls import Tool, ToolCall, ToolMessage, ToolModel, ToolPrompt
+from dragoman.models.tool_calls import ToolCall, ToolMessage, ToolModel, ToolPrompt, ToolSpec
 
-WEATHER = Tool("weather", "The weather now.", {"type": "object", "properties": {"place": {"type": "string"}}})
+WEATHER = ToolSpec("weather", "The weather now.", {"type": "object", "properties": {"place": {"type": "string"}}})
 CALL = ToolCall("call_a", "weather", '{"place": "pier"}')
 ASKED = (ToolMessage("system", "You are a guide."), ToolMessage("user", "Weather?"))
 ANSWERED = (*ASKED, ToolMessage("assistant", "", (CALL,)), ToolMessage("tool", "sunny", call_id="call_a"))

@@ -69,7 +69,7 @@ def test_layers_that_drop_by_chance_are_never_kept():
     assert FrozenLayerCache.of(adapted(2, dropout=0.1)) is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(TREES), min_size=1, max_size=5), st.sets(st.integers(0, 3)))
 def test_states_are_those_of_the_whole_model(model, trees, known):
     below = FrozenLayerCache.of(model)

@@ -21,6 +21,8 @@ from dragoman.models.unified.loading import open_unified
 from dragoman.models.unified.model import KIND, Judging, TreeShape, Writing
 from dragoman.models.unified.token_spelling import spell
 
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
 NAME = "smollm2-135m-instruct"
 END = 2
 
@@ -78,8 +80,6 @@ def spoilt(light_part, tmp_path):
     return replace(light_part, folder=tmp_path / "spoilt")
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_opened_part_runs_in_llama_cpp_and_on_no_other_base(spoilt):
     opened = open_unified(spoilt.folder)
     assert isinstance(opened.runtime, LlamaUnified)
@@ -89,8 +89,6 @@ def test_opened_part_runs_in_llama_cpp_and_on_no_other_base(spoilt):
         open_unified(spoilt.folder)
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_scores_do_not_depend_on_what_was_read_before(smol):
     together = smol.judge([JUDGING])[0]
     smol.clear_cache()
@@ -99,8 +97,6 @@ def test_scores_do_not_depend_on_what_was_read_before(smol):
     assert all(0 < score < 1 for score in together)
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_whole_turn_reads_its_dialogue_once(smol):
     smol.clear_cache()
     chances = smol.plan([CONTEXT], ORDERS)[0]
@@ -111,8 +107,6 @@ def test_whole_turn_reads_its_dialogue_once(smol):
     assert draft.notes["cached_tokens"] >= dialogue
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_stream_is_the_draft_in_pieces_without_special_tokens(smol):
     smol.write([WRITING], max_tokens=1)  # a prompt that was read before is rounded otherwise, by which words change
     *pieces, draft = smol.stream(WRITING, max_tokens=12)
@@ -123,8 +117,6 @@ def test_stream_is_the_draft_in_pieces_without_special_tokens(smol):
     assert draft.usage.completion_tokens <= 12
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_drafts_repeat_themselves_with_their_seed_and_near_zero_are_the_most_probable(smol):
     smol.write([WRITING], max_tokens=1)
     hot = [replace(WRITING, temperature=1.5, seed=seed) for seed in (1, 2)]
@@ -135,8 +127,6 @@ def test_drafts_repeat_themselves_with_their_seed_and_near_zero_are_the_most_pro
     assert smol.write(hot[:1], max_tokens=12)[0].text == one
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_closing_a_stream_early_frees_the_model(smol):
     stream = smol.stream(WRITING, max_tokens=64)
     assert isinstance(next(stream), str)
@@ -147,8 +137,6 @@ def test_closing_a_stream_early_frees_the_model(smol):
         time.sleep(0.05)
 
 
-@pytest.mark.integration
-@pytest.mark.slow
 def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(smol):
     """The model is made to say the end at once: it must say one token first, and stops at the second."""
     end = smol.vocabulary.reserved[-1]
@@ -160,8 +148,6 @@ def test_control_token_that_the_server_does_not_know_for_an_end_ends_a_response(
     assert 0 < len(smol.vocabulary.encode(draft.text)) < 3
 
 
-@pytest.mark.slow
-@pytest.mark.integration
 def test_adapter_that_does_not_fit_or_is_damaged_is_an_error_and_not_a_crash(spoilt):
     adapter = spoilt.folder / "adapter.gguf"
     whole = adapter.read_bytes()
@@ -171,7 +157,6 @@ def test_adapter_that_does_not_fit_or_is_damaged_is_an_error_and_not_a_crash(spo
             LlamaUnified(spoilt, threads=1).warm_up()
 
 
-@pytest.mark.integration
 def test_adapter_of_another_base_is_an_error_and_not_a_crash(spoilt):
     import gguf
     import numpy as np
@@ -191,8 +176,6 @@ def test_adapter_of_another_base_is_an_error_and_not_a_crash(spoilt):
     assert "base" in refused.value.remedy
 
 
-@pytest.mark.slow
-@pytest.mark.integration
 def test_real_weights_with_an_adapter_say_in_llama_cpp_what_they_say_in_torch(tmp_path):
     """Four-bit weights with quantised activations against the same weights in float32: close, alike where it counts."""
     import torch

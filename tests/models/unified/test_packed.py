@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.models.unified.masks import BLOCK, layout_mask
@@ -56,7 +56,6 @@ def test_the_logits_are_the_models_own(model):
     assert torch.allclose(told, model(torch.tensor([[1, 2, 3]])).logits[0], atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
 @given(forests(), st.integers(0, 400))
 def test_first_fit_loses_nothing_and_masks_are_those_of_the_trees(forest, width):
     packed = pack(forest, width=width)
@@ -75,7 +74,6 @@ def test_first_fit_loses_nothing_and_masks_are_those_of_the_trees(forest, width)
     assert mask.any(-1).all()  # and no token sees nothing, which softmax could not bear
 
 
-@settings(max_examples=30, deadline=None)
 @given(forests())
 def test_the_mask_by_blocks_is_the_dense_one(forest):
     from torch.nn.attention.flex_attention import create_mask

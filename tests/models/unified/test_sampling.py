@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
@@ -67,7 +67,6 @@ def test_draws_are_as_frequent_as_the_temperature_makes_them():
     assert (seen.bincount(minlength=3) / 2000).tolist() == pytest.approx([25 / 38, 9 / 38, 4 / 38], abs=0.03)
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 2**31 - 1), st.integers(0, 127))
 def test_numbers_repeat_themselves_below_one(seed, step):
     assert 0 <= number(seed, step) < 1

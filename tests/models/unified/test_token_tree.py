@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError
 from dragoman.models.unified.masks import layout_mask
-from dragoman.models.unified.token_tree import Segment, join_trees, laid_out
+from dragoman.models.unified.token_tree import Segment, laid_out
 
 # a dialogue of two tokens; a persona on it; a document on the persona; another persona; a plan that sees all of them
 PERSONAS = (
@@ -61,7 +63,16 @@ def test_a_later_start_gives_the_last_rows():
 
 
 def test_trees_beside_each_other_see_nothing_of_each_other():
-    layout = laid_out(join_trees([PERSONAS, PERSONAS]))
+    first = len(PERSONAS)
+    again = [
+        replace(
+            segment,
+            parent=None if segment.parent is None else segment.parent + first,
+            sees=tuple(other + first for other in segment.sees),
+        )
+        for segment in PERSONAS
+    ]
+    layout = laid_out([*PERSONAS, *again])
     mask = layout_mask(layout)
     size = len(layout.tokens) // 2
     assert torch.equal(mask[size:, size:], mask[:size, :size])

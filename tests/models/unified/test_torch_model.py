@@ -82,7 +82,7 @@ def shuffling(make_unified):
     return make_unified()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(len(CANDIDATES))))
 def test_shuffling_candidates_changes_nothing(shuffling, order):
     order = sorted(order, key=lambda i: CANDIDATES[i].parent is not None)  # parents before their children

@@ -114,7 +114,7 @@ def test_a_limit_of_nothing_lets_nothing_through(opened):
         opened().admit("k", Limits(turns_per_minute=0), NOON)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 1), st.floats(0, 30)), max_size=30), st.integers(1, 20), st.integers())
 def test_both_kinds_of_ledger_admit_the_same_turns(database, tmp_path_factory, moves, limit, number):
     """A file and a database, the latter opened by two servers: whatever comes, the same is let in."""

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dragoman.core.errors import ServiceError
 from dragoman.server.access.caller import Limits
 from dragoman.server.access.keys import create
-from dragoman.server.access.quota import Amount, Quota, Stock, counted
+from dragoman.server.access.quota import Quota, Stock, counted
+from dragoman.sources.upload_folders import UploadUsage
 
 pytestmark = pytest.mark.trust
 
@@ -111,7 +112,7 @@ def test_uploads_and_facts_count_as_turns(make_house, serve):
 
 
 def test_two_who_write_at_once_do_not_both_get_the_last_room(tmp_path):
-    stock, quota, more = Stock(), Quota(tenant_files=1), Amount(1, 1)
+    stock, quota, more = Stock(), Quota(tenant_files=1), UploadUsage(1, 1)
     went = threading.Barrier(2, timeout=60)
     outcomes = []
 
@@ -135,23 +136,23 @@ def test_two_who_write_at_once_do_not_both_get_the_last_room(tmp_path):
 def test_room_that_was_claimed_in_vain_is_given_back(tmp_path):
     stock, quota = Stock(), Quota(user_files=1)
     for _ in range(3):
-        with pytest.raises(KeyError), stock.claiming(tmp_path / "ana", Amount(1, 1), quota, private=True):
+        with pytest.raises(KeyError), stock.claiming(tmp_path / "ana", UploadUsage(1, 1), quota, private=True):
             raise KeyError
-    with stock.claiming(tmp_path / "ana", Amount(1, 1), quota, private=True):
+    with stock.claiming(tmp_path / "ana", UploadUsage(1, 1), quota, private=True):
         pass
-    with pytest.raises(ServiceError), stock.claiming(tmp_path / "ana", Amount(1, 1), quota, private=True):
+    with pytest.raises(ServiceError), stock.claiming(tmp_path / "ana", UploadUsage(1, 1), quota, private=True):
         pass
 
 
 def test_what_is_counted_while_it_is_written_is_counted_again(tmp_path):
     stock, quota = Stock(), Quota(user_files=2)
     (tmp_path / "ana").mkdir()
-    with stock.claiming(tmp_path / "ana", Amount(2, 2), quota, private=True):
+    with stock.claiming(tmp_path / "ana", UploadUsage(2, 2), quota, private=True):
         (tmp_path / "ana" / "a").write_text("a")
         stock.recount(tmp_path / "ana")
-        stock.add(tmp_path / "ana", Amount())  # somebody asks
+        stock.add(tmp_path / "ana", UploadUsage())  # somebody asks
         (tmp_path / "ana" / "b").write_text("b")
-    with pytest.raises(ServiceError), stock.claiming(tmp_path / "ana", Amount(1, 1), quota, private=True):
+    with pytest.raises(ServiceError), stock.claiming(tmp_path / "ana", UploadUsage(1, 1), quota, private=True):
         pass
 
 
@@ -162,4 +163,4 @@ def test_a_count_is_what_lies_there(tmp_path_factory, sizes):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_bytes(b"x" * size)
     seen = {name: size for name, size in sizes.items() if not name.startswith(".")}
-    assert counted(root) == Amount(sum(seen.values()), len(seen))
+    assert counted(root) == UploadUsage(sum(seen.values()), len(seen))

@@ -15,7 +15,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from dragoman.server.http.app import make_app
 from dragoman.server.http.problems import CODES
 
 pytestmark = pytest.mark.trust
@@ -69,9 +68,9 @@ PATHS = {
 }
 
 
-@pytest.fixture
-def document(make_house):
-    return make_app(make_house()).openapi()
+@pytest.fixture(scope="module")
+def document(server):
+    return server.app.openapi()
 
 
 def test_every_path_is_described_with_its_answers_and_errors(document):

@@ -85,6 +85,7 @@ def test_a_client_over_stdio_asks_remembers_recalls_searches_and_forgets(folder,
     with_client(command(folder, home), talk)
 
 
+@pytest.mark.slow
 def test_nothing_but_protocol_is_on_standard_output(folder, home, tmp_path):
     """Whatever loading says, it says elsewhere: a client would take it for a message."""
     odd = tmp_path / "odd"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 COST = "What does a day ticket cost?"
 
 
@@ -91,7 +91,6 @@ def test_search_is_chosen_for_a_chat_and_a_reply_can_be_searched_after_all(page_
     expect(page.locator(".chip-set")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_memory_and_sources_are_chosen_for_a_chat(page_session, shoot):
     page = page_session()
     say(page, "My parrot is called Rico.")
@@ -114,7 +113,6 @@ def test_memory_and_sources_are_chosen_for_a_chat(page_session, shoot):
     shoot(page, "06-sources")
 
 
-@pytest.mark.slow
 def test_slash_commands_search_or_not(page_session):
     page = page_session()
     assert "6 francs" in say(page, f"/search {COST}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 PHONE = {"viewport": {"width": 390, "height": 780}}
 BEYOND = """(root) => [...document.querySelectorAll(root + " *")]
     .filter((each) => each.offsetParent && each.getBoundingClientRect().right > innerWidth + 0.5)

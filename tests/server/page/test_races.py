@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 # Types as soon as the field is there, long before the server has said which chat it belongs to.
 TYPE_AT_ONCE = """new MutationObserver((_, watch) => {
     const field = document.querySelector(".composer textarea");

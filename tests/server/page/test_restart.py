@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from .conftest import PAGE_SERVER
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 @pytest.fixture

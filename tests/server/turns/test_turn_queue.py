@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import LimitError
@@ -114,7 +114,6 @@ def test_one_caller_cannot_fill_the_queue_and_others_are_still_served(make_house
     assert started.client(first).post("/v1/turns", json={"text": "now"}).status_code == 200
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=150))
 def test_whoever_holds_nothing_finds_a_place_unless_everybody_has_one(most, moves):
     """In a room of which somebody alone takes what they can, a place is left; nobody holds above three quarters."""
@@ -320,7 +319,6 @@ def test_what_the_drafts_of_a_turn_say_is_what_it_used():
     assert toll.usage == Usage(50, 7, 2)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 20))
 def test_no_minute_holds_more_than_the_bucket_and_its_refill(tmp_path_factory, pauses, limit):
     """In any stretch of t seconds at most limit + t * limit / 60 turns begin; a worked bound of a token bucket."""

@@ -96,7 +96,7 @@ def test_shards_answer_as_exact_search(store, small):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(texts, min_size=6, max_size=40),
     later=st.lists(texts, max_size=12),
@@ -131,7 +131,7 @@ def test_shards_answer_as_one_index_and_as_exact_search(tmp_path_factory, rows, 
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(["put", "edit", "remove", "supersede"]), st.integers(0, 99)), max_size=10))
 def test_whatever_happens_to_rows_shows_in_the_next_search(tmp_path_factory, acts):
     folder = tmp_path_factory.mktemp("acts")

@@ -159,7 +159,7 @@ def test_many_threads_of_many_servers_hold_a_line_one_after_the_other(lines):
     assert most == [1] and done == sorted(done) and len(set(done)) == 24
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["take", "leave"]), st.sampled_from("de")), max_size=20))
 def test_in_whatever_order_they_come_and_go_the_earliest_is_first(make_store, schema, moves):
     """The line is a queue: at any time exactly the earliest of those that have not left is called."""

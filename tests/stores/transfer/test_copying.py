@@ -199,7 +199,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _KEY = _TEXT.filter(lambda text: text and "\x00" not in text)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.builds(Passage, _KEY, st.sampled_from(["A", "雨", "z"]), _TEXT, _TEXT), unique_by=lambda p: p.id),
     turns=st.lists(st.builds(Turn, st.sampled_from(["user", "agent"]), _TEXT), max_size=5),

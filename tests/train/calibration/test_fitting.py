@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import TrainingError
@@ -110,7 +110,6 @@ ROWS = st.lists(st.tuples(FINITE, st.booleans()), max_size=60)
 
 
 @given(rows=ROWS, probes=st.lists(FINITE, min_size=2, max_size=8), method=st.sampled_from(METHODS))
-@settings(deadline=None, max_examples=25)
 def test_calibration_keeps_the_order_and_stays_within_zero_and_one(rows, probes, method):
     found = fit_calibration([score for score, _ in rows], [label for _, label in rows], method)
     probabilities = [found.probability(score) for score in sorted(probes)]
@@ -120,7 +119,6 @@ def test_calibration_keeps_the_order_and_stays_within_zero_and_one(rows, probes,
 
 
 @given(rows=st.lists(st.tuples(FINITE, st.booleans()), min_size=8, max_size=80))
-@settings(deadline=None, max_examples=25)
 def test_isotonic_points_rise_and_can_be_stored(rows):
     from dragoman.models.calibration import from_json, to_json
 
@@ -176,7 +174,6 @@ def test_best_threshold_without_a_yes_is_a_half_and_with_nothing_else_is_below_a
 
 
 @given(rows=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
-@settings(deadline=None, max_examples=25)
 def test_a_threshold_is_a_cut_between_turns_whatever_their_order(rows):
     probabilities, labels = [row[0] for row in rows], [row[1] for row in rows]
     cut = best_threshold(probabilities, labels)

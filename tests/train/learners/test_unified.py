@@ -96,6 +96,7 @@ def test_a_part_whose_turns_have_no_reply_without_evidence_does_not_talk(job):
     assert part.options["talks"] is False
 
 
+@pytest.mark.slow
 def test_the_end_of_responses_is_fitted_where_that_is_wanted(job):
     part = UnifiedLearner().fit(job(model={"rank": 2, "endings": 4}))
     metrics = part.made["metrics"]
@@ -104,6 +105,7 @@ def test_the_end_of_responses_is_fitted_where_that_is_wanted(job):
     assert not (part.folder / "work").exists()
 
 
+@pytest.mark.slow
 def test_a_part_that_was_stopped_while_its_end_was_fitted_is_not_finished(jobs, tmp_path, monkeypatch):
     from dragoman.train.unified import length_bias
 
@@ -142,6 +144,7 @@ def test_the_same_seed_learns_the_same_weights_and_a_finished_training_is_not_re
     assert again.files == first.files and (tmp_path / "one" / "log.jsonl").read_text() == log
 
 
+@pytest.mark.slow
 def test_the_mean_of_several_runs_is_the_mean_of_their_weights(jobs, tmp_path):
     given = {"weights": "full", "runs": 2}
     part = UnifiedLearner().fit(jobs(tmp_path / "mean", model=given))
@@ -159,6 +162,7 @@ def test_the_mean_of_several_runs_is_the_mean_of_their_weights(jobs, tmp_path):
     assert again.files == part.files and (tmp_path / "mean" / "run-2" / "log.jsonl").read_text() == log
 
 
+@pytest.mark.slow
 def test_runs_of_an_adapter_are_measured_on_the_same_turns(jobs, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(UnifiedTask, "outcomes", _noting(UnifiedTask.outcomes, seen))
@@ -192,6 +196,7 @@ def test_what_lies_beside_an_adapter_is_small(job):
     assert sum((part.folder / name).stat().st_size for name in part.files) < 40_000
 
 
+@pytest.mark.slow
 def test_recomputing_activations_changes_nothing(jobs, tmp_path):
     plain = UnifiedLearner().fit(jobs(tmp_path / "plain"))
     saved = UnifiedLearner().fit(jobs(tmp_path / "saved", model={"checkpointing": True}))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
@@ -54,7 +54,6 @@ def test_labels_have_weights_of_their_own():
     assert float(binary_loss(scores, targets, positive=torch.tensor([1.0, 3.0]))) == pytest.approx(expected, abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.floats(-20, 20), st.booleans()), min_size=1, max_size=12), st.floats(0.1, 10))
 def test_plain_binary_loss_is_torchs(rows, weight):
     scores, targets = torch.tensor([row[0] for row in rows]), torch.tensor([float(row[1]) for row in rows])
@@ -95,7 +94,6 @@ def test_no_list_with_anything_right_is_a_loss_of_nothing():
     assert float(listwise_loss(torch.tensor([1.0, 2.0]), torch.zeros(2), torch.zeros(2))) == 0.0
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-80, 80), min_size=2, max_size=10), st.data())
 def test_listwise_loss_of_one_list_is_torchs_cross_entropy(scores, data):
     right = data.draw(st.integers(0, len(scores) - 1))

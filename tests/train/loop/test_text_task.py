@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import TrainingError
@@ -131,7 +131,6 @@ def test_groups_are_numbered_by_their_first_row():
     assert numbered(["b", "a", "b", "c"]) == [0, 1, 0, 2]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(1, 9), st.integers(0, 3))
 def test_every_row_is_in_one_batch_of_at_most_its_size(lengths, size, epoch):
     batches = shuffled([[row] for row in range(len(lengths))], lengths, size, seed=1, epoch=epoch)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import InputError, ModelError, StoreLockedError
@@ -39,7 +39,6 @@ def part_of(out):
     return out.with_name(f"{out.name}.part")
 
 
-@settings(max_examples=60, deadline=None)
 @given(share=st.floats(0, 1), rubbish=st.sampled_from([b"", b"\x00\x00\x00", b'{"id":"d0#1"}\n', b"{}\n"]))
 def test_cut_off_anywhere_it_goes_on_to_the_same_bytes(toys, whole, tmp_path_factory, share, rubbish):
     out = tmp_path_factory.mktemp("cut") / "labels.jsonl"

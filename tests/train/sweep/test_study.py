@@ -165,6 +165,7 @@ def test_optuna_tries_as_often_as_it_is_told(recipe, study, tmp_path):
     assert len(more.trials) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_as_if_nothing_had_happened(recipe, counting, study, tmp_path, monkeypatch):
     whole = sweep(recipe, load_sweep([study]), DATA, tmp_path / "whole", options=FEW)
     fit = counting.Counting.fit
@@ -242,6 +243,7 @@ def test_a_recipe_that_names_no_metric_is_swept(tmp_path):
     assert open_part(tmp_path / "out").kind == "gate.linear"
 
 
+@pytest.mark.slow
 def test_trials_that_failed_are_tried_again_once_the_cause_is_mended(recipe, counting, study, tmp_path, monkeypatch):
     fit, full = counting.Counting.fit, [True]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.errors import TrainingError
@@ -189,7 +189,6 @@ def test_evidence_is_shuffled_by_seed_epoch_and_example_alone():
     assert making.tree(example(name="t2"), 0).segments != making.tree(example(), 0).segments
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 9), st.integers(0, 50))
 def test_a_cap_keeps_what_is_right_and_what_it_depends_on(most, epoch):
     many = (*CANDIDATES, *(passage(f"d{i}", "D", chr(65 + i), f"p{1 + i % 2}") for i in range(4, 12)))

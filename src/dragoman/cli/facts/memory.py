@@ -73,8 +73,8 @@ def _print(plan: ImportPlan, *, dry_run: bool) -> None:
     more = len(plan.kept) - _SHOWN
     if more > 0:
         typer.echo(f"... and {more} more.")
-    known = len(plan.facts) - len(plan.kept)
-    counts = [f"{len(plan.kept)} kept", f"{known} known already", f"{plan.left_out} without a fact about the user"]
+    duplicates = len(plan.facts) - len(plan.kept)
+    counts = [f"{len(plan.kept)} kept", f"{duplicates} known already", f"{plan.left_out} without a fact about the user"]
     counts += [f"{plan.instructions} of these orders to an agent"] if plan.instructions else []
     counts += [f"{plan.messages} messages read"] if plan.messages else []
     counts += [f"{plan.chats} chats"] if plan.chats else []

@@ -97,7 +97,7 @@ def refuse_strange(wanted: Wanted) -> None:
 @contextmanager
 def ready(wanted: Wanted, corpus: Corpus) -> Iterator[ReadyMethod]:
     """The method for a data set; its models are closed on exit."""
-    with _made(wanted, corpus.sets[0].language) as made:
+    with _opened(wanted, corpus.sets[0].language) as made:
         learned_from = getattr(made.method, "learned_from", None)
         for name in learned_from(corpus.origin) if learned_from is not None else ():
             rendering.err().print(_SEEN.format(name=name), style="yellow", soft_wrap=True)
@@ -107,12 +107,12 @@ def ready(wanted: Wanted, corpus: Corpus) -> Iterator[ReadyMethod]:
 @contextmanager
 def method_of(wanted: Wanted, language: str) -> Iterator[RelevanceMethod]:
     """Build the method again in a worker process."""
-    with _made(wanted, language) as made:
+    with _opened(wanted, language) as made:
         yield made.method
 
 
 @contextmanager
-def _made(wanted: Wanted, language: str) -> Iterator[ReadyMethod]:
+def _opened(wanted: Wanted, language: str) -> Iterator[ReadyMethod]:
     if wanted.how is How.prompted:
         with _prompted(wanted, language) as made:
             yield made

@@ -70,16 +70,16 @@ def distil_encoder(
                 command=shlex.join(["dragoman", *sys.argv[1:]]),
                 report=_report(bars),
             )
-    typer.echo(_told(out, part))
+    typer.echo(_summary(out, part))
     typer.echo("Vectors of another encoder do not fit: let the agent have a new state.")
     state = shlex.quote(f"{out.resolve().name}-state")
-    chosen = f"--models.encoder.kind static --models.encoder.part {shlex.quote(str(out))}"
-    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {state} {chosen}")
+    options = f"--models.encoder.kind static --models.encoder.part {shlex.quote(str(out))}"
+    typer.echo(f"Next: dragoman ingest {shlex.quote(str(paths[0]))} --state {state} {options}")
     if failed:
         raise typer.Exit(1)
 
 
-def _told(out: Path, part: Part) -> str:
+def _summary(out: Path, part: Part) -> str:
     metrics = part.made["metrics"]
     neighbours = metrics.get("neighbours")  # where enough passages were held out
     share = "" if neighbours is None else f", and of its ten nearest passages {neighbours:.0%} are found"

@@ -36,8 +36,8 @@ def list_() -> None:
         more.add_row(suggestion.name, size, suggestion.licence, memory, suggestion.about)
     Console().print("\nLarger language models, from a model hub:")
     Console().print(more)
-    wanted = [entry for entry in weights.CATALOGUE.values() if not entry.for_training]
-    missing = [entry.name for entry in wanted if not entry.is_present]
+    entries = [entry for entry in weights.CATALOGUE.values() if not entry.for_training]
+    missing = [entry.name for entry in entries if not entry.is_present]
     if missing:
         typer.echo(f"Next: dragoman models pull {' '.join(missing)}")
     else:
@@ -59,13 +59,13 @@ def pull(
 ) -> None:
     """Download weights and verify their SHA-256; valid files are not downloaded again, and broken-off ones resumed."""
     needed = [entry.name for entry in weights.CATALOGUE.values() if not entry.for_training]
-    chosen = names or needed
-    for name in chosen:  # a wrong name is told before anything is fetched
+    selected = names or needed
+    for name in selected:  # a wrong name is told before anything is fetched
         downloads.address(name) if downloads.is_address(name) else weights.find(name)
-    offers = {name: _offered(name, accept=yes) for name in chosen if downloads.is_address(name)}
+    offers = {name: _offered(name, accept=yes) for name in selected if downloads.is_address(name)}
     placed: dict[str, Path] = {}
     with progress_bars() as bars:
-        for name in chosen:
+        for name in selected:
             offer = offers.get(name)
             if name not in offers:
                 placed[name] = weights.pull(name, progress=bars.fetching)
@@ -75,7 +75,7 @@ def pull(
                 placed[name] = downloads.fetch(offer, progress=partial(bars.fetching, name))
     for name, place in placed.items():
         typer.echo(f"{name}: {place}")
-    models = [name for name in chosen if name in offers]
+    models = [name for name in selected if name in offers]
     typer.echo(f"Next: dragoman chat{f' --model {shlex.quote(models[0])}' if models else ''}")
 
 

@@ -63,18 +63,18 @@ def index(
         raise typer.Exit(1)
 
 
-def _states(store: TableStore, wanted: str) -> list[tuple[Scope, IndexState]]:
+def _states(store: TableStore, source: str) -> list[tuple[Scope, IndexState]]:
     from dragoman.core.errors import UnknownNameError
     from dragoman.core.values import SHARED_USER
 
     shared = [scope for scope in store.scopes() if scope.user == SHARED_USER]
     all_states = [(scope, state) for scope in shared for state in store.check_index(scope)]
-    if not wanted:
+    if not source:
         return all_states
-    chosen = [(scope, state) for scope, state in all_states if state.source == wanted]
-    if not chosen:
-        raise UnknownNameError("shared source", wanted, {state.source for _, state in all_states})
-    return chosen
+    selected = [(scope, state) for scope, state in all_states if state.source == source]
+    if not selected:
+        raise UnknownNameError("shared source", source, {state.source for _, state in all_states})
+    return selected
 
 
 def _rebuild(store: TableStore, scope: Scope, state: IndexState, bars: Bars) -> None:
@@ -98,8 +98,8 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
         return
     typer.echo(f"{what.capitalize()}: {where}")
     for scope, state in states:
-        words = _told("words", state.words_current, state.word_shards)
-        vectors = _told("vectors", state.vectors_current, state.vector_shards)
+        words = _status("words", state.words_current, state.word_shards)
+        vectors = _status("vectors", state.vectors_current, state.vector_shards)
         vectors = "vectors searched by the server" if served else vectors
         typer.echo(f"{state.source} of {scope.tenant}: {state.rows:,} rows; {words}; {vectors}")
         for problem in state.problems:
@@ -108,7 +108,7 @@ def _report(what: str, where: str, states: Sequence[tuple[Scope, IndexState]], *
         typer.echo("It has no shared source.")
 
 
-def _told(kind: str, current: bool | None, shards: int) -> str:
+def _status(kind: str, current: bool | None, shards: int) -> str:
     """State of an index in words: no files, complete, or rows to be added by the next search."""
     if current is None:
         return f"{kind} not indexed"

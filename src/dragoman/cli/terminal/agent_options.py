@@ -121,8 +121,8 @@ def agent_name(name: str | None) -> str:
 
 def again(agent: str | None, user: str | None = None) -> str:
     """The options that name the same agent and user in a suggested command."""
-    named = "" if agent is None else f" --agent {shlex.quote(agent)}"
-    return named if user is None else f"{named} --user {shlex.quote(user)}"
+    option = "" if agent is None else f" --agent {shlex.quote(agent)}"
+    return option if user is None else f"{option} --user {shlex.quote(user)}"
 
 
 def new_dialogue() -> str:
@@ -163,16 +163,16 @@ def opened(
         assistant.close()
 
 
-def fetch_weights(agent: str, chosen: Mapping[str, str]) -> None:
+def fetch_weights(agent: str, settings: Mapping[str, str]) -> None:
     """Download the missing weights of an agent's models."""
     from dragoman.agent.build import assemble, locate
     from dragoman.config import load_config
     from dragoman.models import weights
 
     file, state = locate(agent)
-    config = load_config(file, chosen)
-    named = (config.models.encoder.get("weights"), config.models.language.get("weights"))
-    missing = [name for name in named if name in weights.CATALOGUE and not weights.CATALOGUE[name].is_present]
+    config = load_config(file, settings)
+    weights_names = (config.models.encoder.get("weights"), config.models.language.get("weights"))
+    missing = [name for name in weights_names if name in weights.CATALOGUE and not weights.CATALOGUE[name].is_present]
     if missing:  # a wrong config is told before anything is fetched for it
         assemble(config, folder=file.parent, state=state, file=str(file)).close()
     for name in missing:

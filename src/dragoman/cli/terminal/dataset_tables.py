@@ -32,7 +32,7 @@ def report_tables(report: DatasetReport) -> Iterator[Table]:
 
 def _facts(report: DatasetReport) -> Table:
     rows = rendering.table("what", "how much", title=f"{report.name} ({report.language})")
-    shown = {
+    columns = {
         "dialogues": str(report.dialogues),
         "turns to answer": str(report.turns),
         "labels": ", ".join(report.labels) or "none",
@@ -48,7 +48,7 @@ def _facts(report: DatasetReport) -> Table:
         "errors": str(report.errors),
         "warnings": str(report.warnings),
     }
-    for name, value in shown.items():
+    for name, value in columns.items():
         if value:
             rendering.add_row(rows, name, value)
     return rows

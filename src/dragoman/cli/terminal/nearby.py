@@ -49,10 +49,10 @@ def first_offer(assistant: Assistant) -> str:
 
 def nearby(ports: Mapping[str, int] = PORTS) -> list[Nearby]:
     """The servers that answer on this machine with a list of models of their own kind."""
-    return [server for profile, port in ports.items() if (server := _asked(profile, port)) is not None]
+    return [server for profile, port in ports.items() if (server := _probe(profile, port)) is not None]
 
 
-def _asked(profile: str, port: int) -> Nearby | None:
+def _probe(profile: str, port: int) -> Nearby | None:
     from dragoman.core.errors import EndpointError
     from dragoman.models.remote.endpoint import Endpoint
     from dragoman.models.remote.profiles import by_owner

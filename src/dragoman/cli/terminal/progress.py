@@ -43,7 +43,7 @@ class Bars:
         if self._progress is None:
             if monotonic() - self._began < _PATIENCE or done == total:
                 return
-            self._progress = _made(self._console)
+            self._progress = _new_progress(self._console)
             self._progress.start()
         if label not in self._tasks:
             self._tasks[label] = self._progress.add_task(label, total=total, name="")
@@ -90,7 +90,7 @@ class Bars:
             self._tasks.clear()
 
 
-def _made(console: Console) -> Progress:
+def _new_progress(console: Console) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (

@@ -70,12 +70,12 @@ def why_line(reply: Reply) -> str:
     if reply.plan.is_null:
         reason = one_line(reply.verdict.reason, 48)
         return " · ".join(part for part in ("nothing looked up", reason, took) if part)
-    shown = _rests_on(reply)
-    if not shown:
+    basis = _rests_on(reply)
+    if not basis:
         nothing = "nothing that answers it" if reply.evidence else "nothing found"
         return f"{route(reply.plan)} · {nothing} · {took}"
-    places = ", ".join(dict.fromkeys(place(evidence.passage) for evidence in shown))
-    return f"{route(reply.plan)} · {places} · relevance {max(e.relevance for e in shown):.2f} · {took}"
+    places = ", ".join(dict.fromkeys(place(evidence.passage) for evidence in basis))
+    return f"{route(reply.plan)} · {places} · relevance {max(e.relevance for e in basis):.2f} · {took}"
 
 
 def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
@@ -84,8 +84,8 @@ def _rests_on(reply: Reply) -> tuple[Evidence, ...]:
     quoted = set(drafts[-1].quoted) if drafts else set()
     if drafts and drafts[-1].method == "said":
         return ()
-    named = tuple(evidence for evidence in reply.evidence if evidence.id in quoted)
-    return named or tuple(sorted(reply.evidence, key=lambda evidence: -evidence.relevance)[:1])
+    cited = tuple(evidence for evidence in reply.evidence if evidence.id in quoted)
+    return cited or tuple(sorted(reply.evidence, key=lambda evidence: -evidence.relevance)[:1])
 
 
 def learned_lines(trace: Trace) -> list[str]:
@@ -171,10 +171,10 @@ def table(*columns: str, title: str = "") -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
-    return made
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    return table
 
 
 def add_row(table: Table, *cells: str) -> None:

@@ -166,11 +166,11 @@ def split_files(
     pool_units = units(_good(pool.examples(), problems, lengths), pool.passages())
     made = cut(pool_units.units, by=by, parts=parts, folds=folds, seed=seed, stratify=stratify)
     place = pool_units.places(made)
-    wanted = _wanted(made, by=by)
+    wanted = _file_parts(made, by=by)
     drawn: dict[str, frozenset[str]] = {}
     if control:
         wanted[CONTROL] = frozenset()
-        drawn[CONTROL] = _drawn(pool_units, made, lengths, seed=seed, stratify=stratify)
+        drawn[CONTROL] = _control(pool_units, made, lengths, seed=seed, stratify=stratify)
     first, passages = peeked(pool.passages())
     corpus = first is not None
     paths = [*(out / f"{name}.jsonl" for name in wanted), out / SUMMARY, *([out / CORPUS] if corpus else [])]
@@ -196,7 +196,7 @@ def split_files(
             )
             targets.append(_Target(name, takes, drawn.get(name, frozenset()), rows, file))
         dropped = _write(pool.examples(), place, targets, problems)
-        seen = _seen(pool_units.units, wanted, place)
+        seen = _seen_shares(pool_units.units, wanted, place)
         written = {target.name: _part(target, seen[target.name]) for target in targets}
         if control:
             held_out_seen = _held_out_seen(pool_units.units, made, drawn[CONTROL])
@@ -257,7 +257,7 @@ def _good(examples: Iterable[Example | Problem], problems: list[Problem], length
             yield example
 
 
-def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
+def _file_parts(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
     """Return the names of the files without suffix, and the parts of the split in each."""
     if by != "folds":
         return {name: frozenset({name}) for name in made.parts}
@@ -268,7 +268,7 @@ def _wanted(made: Cut, *, by: By) -> dict[str, frozenset[str]]:
     return files
 
 
-def _drawn(pool_units: Units, made: Cut, lengths: Mapping[str, int], *, seed: int, stratify: bool) -> frozenset[str]:
+def _control(pool_units: Units, made: Cut, lengths: Mapping[str, int], *, seed: int, stratify: bool) -> frozenset[str]:
     """Return the dialogues of the control."""
     turns: Counter[str] = Counter()
     for dialogue, unit in pool_units.of.items():
@@ -302,7 +302,7 @@ def _write(
     return dropped
 
 
-def _seen(
+def _seen_shares(
     all_units: Sequence[Unit], wanted: Mapping[str, frozenset[str]], place: Mapping[str, str]
 ) -> dict[str, float | None]:
     """Return for each file the share of its evidence that also occurs in the first part."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.datasets.toy.dice import Dice
-from dragoman.datasets.toy.grammar import Pair, PlaceKind, Saying, ToyGrammar, Value, clause, fill
+from dragoman.datasets.toy.grammar import Pair, PlaceKind, Saying, ToyGrammar, ToyValue, clause, fill
 from dragoman.datasets.toy.script import Exchange, Script, candidates_of, document_id, persona_id, user_id
 
 TOLD = 4
@@ -30,8 +30,8 @@ class BotPlace:
     kind: PlaceKind
     name: str
     persona: Saying
-    value: Value
-    facts: tuple[Value, ...]
+    value: ToyValue
+    facts: tuple[ToyValue, ...]
     documents: tuple[str, ...]
 
     @property
@@ -129,7 +129,7 @@ class _DialogueState:
         domain: str,
         grammar: ToyGrammar,
         places: tuple[BotPlace, ...],
-        facts: tuple[tuple[Saying, Value], ...],
+        facts: tuple[tuple[Saying, ToyValue], ...],
         dice: Dice,
         heard: Callable[[str], bool] | None,
     ) -> None:
@@ -228,7 +228,7 @@ class _DialogueState:
         user = self._say(way).user
         place = self._dice.below(3)
         statement = clause(self._places[place].statement)
-        reply = fill(self._dice.pick(self._talk.volunteer), Value(), persona=statement)
+        reply = fill(self._dice.pick(self._talk.volunteer), ToyValue(), persona=statement)
         self._focus = TurnTopic(reply, place=place)
         return Exchange(user, reply, (persona_id(self._id, place + 1),))
 
@@ -236,7 +236,7 @@ class _DialogueState:
         """Small talk; a mere reaction keeps the topic of the turn before."""
         question = self._fresh([user for user, _ in pairs])
         reply = dict(pairs)[question]
-        value = Value(self._focus.said, self._focus.said)
+        value = ToyValue(self._focus.said, self._focus.said)
         exchange = Exchange(fill(question, value), fill(reply, value, last=self._focus.reply))
         leaves = any(pairs is stays for stays in (self._talk.react, self._talk.check, self._talk.again))
         self._focus = TurnTopic("", place=self._focus.place if leaves else None)
@@ -249,7 +249,7 @@ class _DialogueState:
         return Exchange(exchange.user, self._dice.pick(self._talk.evade))
 
     def _ask(
-        self, saying: Saying, ways: Sequence[tuple[tuple[str, ...], float]], value: Value, name: str
+        self, saying: Saying, ways: Sequence[tuple[tuple[str, ...], float]], value: ToyValue, name: str
     ) -> tuple[str, str]:
         """Return a question and its reply: the first wording answers a plain question, the second a hint."""
         way = self._dice.weighed(ways)
@@ -266,6 +266,6 @@ class _DialogueState:
         return chosen
 
 
-def _said(value: Value, reply: str) -> str:
+def _said(value: ToyValue, reply: str) -> str:
     """Return the value in the wording of the reply, for a question that asks for confirmation."""
     return next((form for form in (value.formal, value.casual) if form and form in reply), "")

@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ToyValue:
     """Value of a slot: in the wording of a document, and in speech."""
 
     formal: str = ""
@@ -39,15 +39,15 @@ class Saying:
     joint: tuple[str, ...] = ()
     both: tuple[str, ...] = ()
 
-    def value(self, dice: Dice) -> Value:
+    def value(self, dice: Dice) -> ToyValue:
         if not self.values:
-            return Value()
+            return ToyValue()
         drawn = dice.pick(self.values)
         if span := _RANGE.fullmatch(drawn):
             low, high = int(span[1]), int(span[2])
             drawn = str(low + dice.below(high - low + 1))
         formal, _, casual = drawn.partition("|")
-        return Value(formal, casual or formal)
+        return ToyValue(formal, casual or formal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def descriptions(folder: Path) -> Mapping[str, str]:
     return texts
 
 
-def fill(template: str, value: Value, **parts: str) -> str:
+def fill(template: str, value: ToyValue, **parts: str) -> str:
     """Fill the slots of a sentence and capitalise its start."""
     text = template.format(v=value.formal, w=value.casual, **parts)
     return _START.sub(lambda start: start[0].upper(), text)

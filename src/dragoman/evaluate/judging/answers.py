@@ -108,8 +108,8 @@ def read_sheet(
             comments[code] = unshielded(cells["comment"])
     missing = [code for code in key if code not in answers]
     if missing:
-        shown = ", ".join(missing[:3]) + (" and others" if len(missing) > 3 else "")
-        wrong(1, f"{len(missing)} of {len(key)} rows are not there: {shown}")
+        names = ", ".join(missing[:3]) + (" and others" if len(missing) > 3 else "")
+        wrong(1, f"{len(missing)} of {len(key)} rows are not there: {names}")
     return answers, comments, problems
 
 
@@ -147,14 +147,14 @@ def verdicts(
     for system in sorted({item.system for item in key.values()}):
         systems[system] = {}
         for question in QUESTIONS:
-            asked = [code for code, item in key.items() if item.system == system and question in item.asked]
-            turns = [_mean([answers[code][question] for answers in everything.values()]) for code in asked]
+            codes = [code for code, item in key.items() if item.system == system and question in item.asked]
+            turns = [_mean([answers[code][question] for answers in everything.values()]) for code in codes]
             if turns:
                 systems[system][question] = QuestionMean(_mean(turns), *interval(turns), len(turns))
     agreement: dict[JudgedQuality, Agreement] = {}
     for question in QUESTIONS:
-        asked = [code for code, item in key.items() if question in item.asked]
-        ratings = [[answers[code][question] for answers in everything.values()] for code in asked]
+        codes = [code for code, item in key.items() if question in item.asked]
+        ratings = [[answers[code][question] for answers in everything.values()] for code in codes]
         if ratings and len(everything) > 1:
             agreement[question] = _agreement(ratings)
     return Verdicts(tuple(everything), systems, agreement, tuple(comments))

@@ -81,8 +81,8 @@ def rows(run: Path, data: str | None = None) -> Iterator[JudgeRow]:
     if data is not None and data not in tables:
         raise UnknownNameError(f"set of '{run}':", data, tables)
     if data is None and len(tables) != 1:
-        named = ", ".join(tables) or "none with turns"
-        raise InputError(f"'{run}' has several sets or none: {named}.", remedy="Name the one to judge with --data.")
+        names = ", ".join(tables) or "none with turns"
+        raise InputError(f"'{run}' has several sets or none: {names}.", remedy="Name the one to judge with --data.")
     block = data or next(iter(tables))
     turns = {turn.example: turn for turn in read_turns(run, block)}
     for row in tables[block].rows:
@@ -128,9 +128,9 @@ def export(
     by_system = _by_system(judged)
     common = _common(by_system, grounded)
     draw = random.Random(seed)
-    chosen = draw.sample(common, min(n, len(common)))
+    sample = draw.sample(common, min(n, len(common)))
     items: dict[str, JudgeRow] = {}
-    for example in chosen:
+    for example in sample:
         for system in sorted(by_system):
             code = _fresh_id(draw, items)
             items[code] = by_system[system][example]
@@ -144,7 +144,7 @@ def export(
         if html:
             texts[file.with_suffix(".html")] = page({code: items[code] for code in ids}, file.stem)
     _write(texts)
-    return Sheets(files, key, tuple(sorted(by_system)), len(chosen), len(common))
+    return Sheets(files, key, tuple(sorted(by_system)), len(sample), len(common))
 
 
 def sheet_files(out: Path, annotators: int) -> tuple[Path, ...]:
@@ -156,22 +156,22 @@ def sheet_files(out: Path, annotators: int) -> tuple[Path, ...]:
 
 def sheet(items: Mapping[str, JudgeRow]) -> str:
     """The items as CSV with empty cells for the answers."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for code, row in items.items():
-        cells = [code, *(shielded(text) for text in _shown(row)), "", *_blanks(row), ""]
+        cells = [code, *(shielded(text) for text in _columns(row)), "", *_blanks(row), ""]
         writer.writerow(cells)
-    return written.getvalue()
+    return sheet.getvalue()
 
 
 def page(items: Mapping[str, JudgeRow], title: str) -> str:
     """The items as a page that needs no network: answers are kept in the browser and saved as CSV."""
-    shown: list[Json] = []
+    rows: list[Json] = []
     for code, row in items.items():
-        context, persona, knowledge, reply = _shown(row)
-        shown.append({"id": code, "context": context, "persona": persona, "knowledge": knowledge, "reply": reply})
-    content = json.dumps({"title": title, "items": shown}, ensure_ascii=False)
+        context, persona, knowledge, reply = _columns(row)
+        rows.append({"id": code, "context": context, "persona": persona, "knowledge": knowledge, "reply": reply})
+    content = json.dumps({"title": title, "items": rows}, ensure_ascii=False)
     # text in a script element ends at the first "</", whatever it stands in
     return _TEMPLATE.read_text(encoding="utf-8").replace("{{ITEMS}}", content.replace("<", "\\u003c"))
 
@@ -186,7 +186,7 @@ def unshielded(text: str) -> str:
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
 
 
-def _shown(row: JudgeRow) -> tuple[str, str, str, str]:
+def _columns(row: JudgeRow) -> tuple[str, str, str, str]:
     context = "\n".join(f"{turn.speaker}: {turn.text}" for turn in row.context)
     return context, row.of("persona"), row.of("knowledge"), row.reply
 
@@ -217,10 +217,10 @@ def _common(by_system: Mapping[str, Mapping[str, JudgeRow]], grounded: bool) -> 
     ]
     if silent:
         others = [system for system in by_system if system not in silent]
-        chosen = " ".join(f"--system {shlex.quote(system)}" for system in sorted(others))
+        options = " ".join(f"--system {shlex.quote(system)}" for system in sorted(others))
         raise InputError(
             f"There is nothing to judge in the replies of {', '.join(sorted(silent))}: all of them are empty.",
-            remedy=f"Leave them out: {chosen}" if others else "Give a run of systems that reply.",
+            remedy=f"Leave them out: {options}" if others else "Give a run of systems that reply.",
         )
     first = next(iter(by_system.values()))
     usable = sorted(example for example in common if first[example].grounding or not grounded)
@@ -233,9 +233,9 @@ def _common(by_system: Mapping[str, Mapping[str, JudgeRow]], grounded: bool) -> 
     return usable
 
 
-def _fresh_id(draw: random.Random, taken: Mapping[str, object]) -> str:
+def _fresh_id(draw: random.Random, ids: Mapping[str, object]) -> str:
     # a letter first: a spreadsheet would show 12e4567 as a number
-    while (code := f"r{draw.getrandbits(32):08x}") in taken:
+    while (code := f"r{draw.getrandbits(32):08x}") in ids:
         pass
     return code
 

@@ -164,8 +164,10 @@ def _pairs(turn: Judged, of: Of) -> list[tuple[float, bool]]:
         return [] if gold.retrieve is None else [(reply.verdict.probability, gold.retrieve)]
     if of == "plan":
         declared = {source.name for source in turn.example.sources}
-        asked = {} if gold.plan is None else reply.plan.probabilities
-        return [(probability, name in (gold.plan or ())) for name, probability in asked.items() if name in declared]
+        probabilities = {} if gold.plan is None else reply.plan.probabilities
+        return [
+            (probability, name in (gold.plan or ())) for name, probability in probabilities.items() if name in declared
+        ]
     if gold.evidence is None:
         return []
     return [(piece.relevance, piece.id in gold.evidence) for piece in reply.evidence]

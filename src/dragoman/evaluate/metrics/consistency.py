@@ -65,8 +65,8 @@ class Consistency:
 
         rows = [row for row, turn in enumerate(turns) if turn.example.gold.evidence is not None]
         gold = [self._gold(turns[row].example) for row in rows]
-        chosen = [choice(turns[row].reply.plan, turns[row].example.sources, self._orphans) for row in rows]
-        used = [not self._sources.isdisjoint(asked) for asked in chosen]
+        choices = [choice(turns[row].reply.plan, turns[row].example.sources, self._orphans) for row in rows]
+        used = [not self._sources.isdisjoint(asked) for asked in choices]
         replies = [turns[row].reply.text for row in rows]
         values = consistency(gold, used, replies, critic=self._critic, hard=self._hard)
         per_turn = np.full(len(turns), np.nan)

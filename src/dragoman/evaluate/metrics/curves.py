@@ -93,9 +93,9 @@ def _thinned(*columns: tuple[str, Floats]) -> dict[str, Json]:
     import numpy as np
 
     length = len(columns[0][1])
-    kept = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).round().astype(np.int64))
+    places = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).round().astype(np.int64))
     return {
-        name: [number if np.isfinite(number) else None for number in numbers[kept].tolist()]
+        name: [number if np.isfinite(number) else None for number in numbers[places].tolist()]
         for name, numbers in columns
     }
 

@@ -41,7 +41,7 @@ class Distinct:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        scheme = choose(self._tokens, _asked(turns), otherwise="basic", language=self._language)
+        scheme = choose(self._tokens, _user_texts(turns), otherwise="basic", language=self._language)
         cut = tokenizer(scheme)
         turn_grams = [_grams(cut(turn.reply.text), self._n) for turn in turns]
         sizes = np.array([len(grams) for grams in turn_grams], dtype=np.float64)
@@ -58,11 +58,11 @@ class Distinct:
         starts = sizes_of.cumsum()[:-1]
 
         def values(weights: Floats) -> Floats:
-            drawn = weights > 0
-            kinds = drawn.astype(np.float64) @ own
-            for row, chosen in enumerate(drawn if shared else ()):
+            present = weights > 0
+            kinds = present.astype(np.float64) @ own
+            for row, chosen in enumerate(present if shared else ()):
                 kinds[row] += np.logical_or.reduceat(chosen[turn_of], starts).sum()
-            return quotient(kinds, drawn.astype(np.float64) @ sizes)
+            return quotient(kinds, present.astype(np.float64) @ sizes)
 
         return Scores([True] * len(turns), values, details={"tokens": scheme})
 
@@ -82,7 +82,7 @@ class Length:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        scheme = choose(self._tokens, _asked(turns), otherwise="basic", language=self._language)
+        scheme = choose(self._tokens, _user_texts(turns), otherwise="basic", language=self._language)
         cut = tokenizer(scheme)
         return mean_scores(np.array([float(len(cut(turn.reply.text))) for turn in turns]), {"tokens": scheme})
 
@@ -150,6 +150,6 @@ def _grams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
 
 
-def _asked(turns: Sequence[Judged]) -> list[str]:
+def _user_texts(turns: Sequence[Judged]) -> list[str]:
     """Return the users' texts, by which `auto` chooses tokens: they are the same for every system."""
     return [turn.example.context.last for turn in turns]

@@ -60,8 +60,10 @@ class NullRank:
 
 def non_triviality(ranks: Sequence[int], variant: Variant = "T") -> float:
     """Eq. 9: the mean distance of the bare question from rank 0; NaN where no turn has such a rank."""
-    kept = [rank for rank in ranks if _speaks(rank, variant)]
-    return sum(_distance(rank, variant) for rank in kept) / len(kept) if kept else float("nan")
+    variant_ranks = [rank for rank in ranks if _speaks(rank, variant)]
+    return (
+        sum(_distance(rank, variant) for rank in variant_ranks) / len(variant_ranks) if variant_ranks else float("nan")
+    )
 
 
 def flat_accuracy(positives: Sequence[frozenset[str]], taken: Sequence[frozenset[str]], n: Sequence[int]) -> float:
@@ -132,8 +134,8 @@ class _Personas:
             labels = self._labels(turn)
             if labels is not None:
                 gold, best, n = labels
-                taken = {name for name, relevance in best if relevance >= threshold}
-                tp, fp, fn = len(taken & gold), len(taken - gold), len(gold - taken)
+                predicted = {name for name, relevance in best if relevance >= threshold}
+                tp, fp, fn = len(predicted & gold), len(predicted - gold), len(gold - predicted)
                 rows[row] = tp, fp, fn, n - tp - fp - fn
                 counted[row] = True
         return rows, counted

@@ -42,7 +42,7 @@ def choice(plan: Plan, sources: Sequence[Source] = (), orphans: Orphans = "keep"
 
 
 def decision_f1(gold: Sequence[Choice], predicted: Sequence[Choice], decision: Choice) -> float:
-    """F1 of one decision against all others: 2 TP / (2 TP + FP + FN); NaN where nobody takes it."""
+    """F1 of one decision against all others: 2 TP / (2 TP + FP + FN); NaN if neither gold nor prediction has it."""
     return float(_f1(_outcomes(gold, predicted, [decision]).sum(axis=0, keepdims=True), 1)[0, 0])
 
 
@@ -69,7 +69,7 @@ def in_order(plan: Plan, gold: Sequence[SourceName], *, joint: bool = True) -> b
 
 @metrics.register("plan-f1.v1")
 class PlanF1:
-    """F1 of one decision, named by its sources; [] is NULL. A turn's own value is whether it was told apart rightly."""
+    """F1 of one decision, named by its sources; [] is NULL. A turn's value is whether it was classified rightly."""
 
     def __init__(self, *, decision: Sequence[SourceName], orphans: Orphans = "keep") -> None:
         one_of("plan-f1", "orphans", orphans, ("null", "keep"))
@@ -210,9 +210,11 @@ def _outcomes(gold: Sequence[Choice], predicted: Sequence[Choice], kinds: Sequen
 
     place = {kind: index for index, kind in enumerate(kinds)}
     columns = np.arange(len(kinds))
-    wanted = np.array([place.get(kind, -1) for kind in gold], dtype=np.int64)[:, None] == columns
-    taken = np.array([place.get(kind, -1) for kind in predicted], dtype=np.int64)[:, None] == columns
-    return np.hstack((wanted & taken, ~wanted & taken, wanted & ~taken)).astype(np.float64)
+    gold_cells = np.array([place.get(kind, -1) for kind in gold], dtype=np.int64)[:, None] == columns
+    predicted_cells = np.array([place.get(kind, -1) for kind in predicted], dtype=np.int64)[:, None] == columns
+    return np.hstack(
+        (gold_cells & predicted_cells, ~gold_cells & predicted_cells, gold_cells & ~predicted_cells)
+    ).astype(np.float64)
 
 
 def _f1(sums: Floats, kinds: int) -> Floats:

@@ -87,35 +87,35 @@ def ranking(
     steps: list[tuple[Evidence, ...]] = []
     if after == "retrieval":
         steps = [note.value.evidence for note in reply.trace.notes if isinstance(note.value, Retrieval)]
-    kept: dict[str, Evidence] = {}
+    by_id: dict[str, Evidence] = {}
     for step in steps or (reply.evidence,):
         for piece in step:
-            if len(kept) == k:
+            if len(by_id) == k:
                 break
             passage = piece.passage
             if source is None or passage.source == source:
-                kept.setdefault(passage.id, piece)
-    return list(kept.values())
+                by_id.setdefault(passage.id, piece)
+    return list(by_id.values())
 
 
 def gold_passages(example: Example) -> list[Passage]:
     """The gold evidence of a turn, each once; an id that is not among the turn's candidates is an error."""
     by_id = {passage.id: passage for passage in example.candidates}
-    wanted = dict.fromkeys(example.gold.evidence or ())
-    lost = next((name for name in wanted if name not in by_id), None)
+    gold = dict.fromkeys(example.gold.evidence or ())
+    lost = next((name for name in gold if name not in by_id), None)
     if lost is not None:
         raise InputError(
             f"Turn '{example.id}': gold evidence '{lost}' is not among the candidates.",
             remedy="Mend the data, or measure all sources by id (without source, match = 'id').",
             turn=example.id,
         )
-    return [by_id[name] for name in wanted]
+    return [by_id[name] for name in gold]
 
 
 def is_contained(text: str, golds: Sequence[str]) -> bool:
     """The papers' rule: the text, spaces aside, lies in the gold texts joined with a comma; an empty one does not."""
-    wanted = "".join(text.split())
-    return bool(wanted) and wanted in "，".join("".join(gold.split()) for gold in golds)
+    letters = "".join(text.split())
+    return bool(letters) and letters in "，".join("".join(gold.split()) for gold in golds)
 
 
 class _Ranked:

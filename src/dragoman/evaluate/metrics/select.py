@@ -38,19 +38,22 @@ def matches(example: Example, where: Mapping[str, object]) -> bool:
 
 def check_where(where: Mapping[str, object]) -> None:
     """Refuse a filter with an unknown key or a value of the wrong kind, before anything runs."""
-    for key, wanted in where.items():
+    for key, condition in where.items():
         if key not in _NEEDS:
             raise UnknownNameError("condition of where:", key, _NEEDS)
         if key == "plan":
-            fits, kind = _are_names(wanted), "a list of source names, [] for NULL"
+            fits, kind = _are_names(condition), "a list of source names, [] for NULL"
         elif key in ("gold_source", "domain"):
-            fits, kind = isinstance(wanted, str) or (_are_names(wanted) and bool(wanted)), "a name or a list of names"
+            fits, kind = (
+                isinstance(condition, str) or (_are_names(condition) and bool(condition)),
+                "a name or a list of names",
+            )
         elif key == "retrieve":
-            fits, kind = isinstance(wanted, bool), "true or false"
+            fits, kind = isinstance(condition, bool), "true or false"
         else:
-            fits, kind = _is_range(wanted), "a position from 0, or [first, last]"
+            fits, kind = _is_range(condition), "a position from 0, or [first, last]"
         if not fits:
-            raise ConfigError(f"where: '{key}' cannot be {wanted!r}.", remedy=f"Give {kind}.")
+            raise ConfigError(f"where: '{key}' cannot be {condition!r}.", remedy=f"Give {kind}.")
 
 
 def select(metric: Metric, where: Mapping[str, object]) -> Metric:
@@ -75,53 +78,53 @@ class _Selected:
     def score(self, turns: Sequence[Judged]) -> Scores:
         import numpy as np
 
-        chosen = [index for index, turn in enumerate(turns) if _matches(turn.example, self._where)]
+        places = [index for index, turn in enumerate(turns) if _matches(turn.example, self._where)]
         counted = [False] * len(turns)
-        if not chosen:
+        if not places:
             return Scores(counted, lambda weights: np.full(len(weights), np.nan))
-        inner = self._metric.score([turns[index] for index in chosen])
-        for index, counts in zip(chosen, inner.counted, strict=True):
+        inner = self._metric.score([turns[index] for index in places])
+        for index, counts in zip(places, inner.counted, strict=True):
             counted[index] = counts
 
         def values(weights: Floats) -> Floats:
-            return inner.values(weights[:, chosen])
+            return inner.values(weights[:, places])
 
         per_turn = None
         if inner.per_turn is not None:
             per_turn = np.full(len(turns), np.nan)
-            per_turn[chosen] = inner.per_turn
+            per_turn[places] = inner.per_turn
         return Scores(counted, values, per_turn, inner.details)
 
 
 def _matches(example: Example, where: Mapping[str, object]) -> bool:
-    return all(_holds(example, key, wanted) for key, wanted in where.items())
+    return all(_holds(example, key, condition) for key, condition in where.items())
 
 
-def _holds(example: Example, key: str, wanted: object) -> bool:
+def _holds(example: Example, key: str, condition: object) -> bool:
     gold = example.gold
     if key == "retrieve":
-        return gold.retrieve is wanted
+        return gold.retrieve is condition
     if key == "domain":
-        return example.domain in _listed(wanted)
+        return example.domain in _listed(condition)
     if key == "position":
-        first, last = (wanted, wanted) if isinstance(wanted, int) else _listed(wanted)
+        first, last = (condition, condition) if isinstance(condition, int) else _listed(condition)
         return bool(first <= example.position <= last)  # type: ignore[operator]  # check_where saw to it
     if gold.plan is None:
         return False
     if key == "plan":
-        return set(gold.plan) == set(_listed(wanted))
-    return set(gold.plan).issuperset(_listed(wanted))
+        return set(gold.plan) == set(_listed(condition))
+    return set(gold.plan).issuperset(_listed(condition))
 
 
-def _listed(wanted: object) -> list[object]:
-    return list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+def _listed(condition: object) -> list[object]:
+    return list(condition) if isinstance(condition, list | tuple) else [condition]
 
 
-def _are_names(wanted: object) -> bool:
-    return isinstance(wanted, list | tuple) and all(isinstance(name, str) for name in wanted)
+def _are_names(condition: object) -> bool:
+    return isinstance(condition, list | tuple) and all(isinstance(name, str) for name in condition)
 
 
-def _is_range(wanted: object) -> bool:
-    ends = _listed(wanted)
+def _is_range(condition: object) -> bool:
+    ends = _listed(condition)
     whole = all(isinstance(end, int) and not isinstance(end, bool) and end >= 0 for end in ends)
-    return whole and (len(ends) == 1 if isinstance(wanted, int) else len(ends) == 2 and ends[0] <= ends[1])  # type: ignore[operator]
+    return whole and (len(ends) == 1 if isinstance(condition, int) else len(ends) == 2 and ends[0] <= ends[1])  # type: ignore[operator]

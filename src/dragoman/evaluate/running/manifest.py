@@ -140,10 +140,10 @@ def _resolve_roles(tables: dict[str, Any]) -> None:
 def differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
     """The differences of two manifests that change rows; added and removed systems do not count."""
     old, new = _deciding(before), _deciding(now)
-    return [_told(path, was, comes) for path, was, comes in _unequal(old, new, "")]
+    return [_difference(path, was, comes) for path, was, comes in _unequal(old, new, "")]
 
 
-def _told(path: str, was: object, comes: object) -> str:
+def _difference(path: str, was: object, comes: object) -> str:
     if path == "code":
         return "the code of Dragoman was another one"
     system, marked, part = path.removeprefix("systems.").partition(f".{_PARTS}.")

@@ -95,12 +95,12 @@ class _EvidenceTable:
 
 
 def _passage(passage: Passage) -> dict[str, Json]:
-    written: dict[str, Json] = {"id": passage.id, "source": passage.source, "text": passage.text}
+    entry: dict[str, Json] = {"id": passage.id, "source": passage.source, "text": passage.text}
     for name, default in _DEFAULTS.items():
         value = getattr(passage, name)
         if value != default:
-            written[name] = encode(value)
-    return written
+            entry[name] = encode(value)
+    return entry
 
 
 def _verdict(verdict: Verdict) -> dict[str, Json]:

@@ -275,8 +275,8 @@ def _retitled(spec: Experiment, files: Mapping[str, Path | None]) -> Experiment:
     return spec.model_copy(update={"data": sets}) if replaced else spec
 
 
-def _no_data(spec: DataSpec, asked: Sequence[str]) -> DragomanError:
-    shipped = f" Or run it on the shipped set: --data {asked[0]}." if asked else ""
+def _no_data(spec: DataSpec, names: Sequence[str]) -> DragomanError:
+    shipped = f" Or run it on the shipped set: --data {names[0]}." if names else ""
     return NoDataError(
         f"The file '{spec.file}' of the set '{spec.name}' is not here, nor that of any other set.",
         remedy=f"Set DRAGOMAN_DATA to the folder that holds it, or give --data {spec.name}=FILE.{shipped}",

@@ -23,8 +23,8 @@ from time import monotonic
 from types import TracebackType
 from typing import IO
 
-from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
-from dragoman.core.file_lock import try_lock
+from dragoman.core.errors import InputError, StoreCorruptError, StoreError, StoreFullError
+from dragoman.core.file_lock import lock_folder
 from dragoman.evaluate.results import Outcome
 from dragoman.evaluate.running.outcome_lines import outcome_lines, outcome_of
 
@@ -56,7 +56,7 @@ class RunFolder:
             raise StoreError(f"'{self.path}' is a file.", remedy="Give a folder with --out.", path=str(self.path))
         with file_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.path)
+            self._lock = lock_folder(self.path / ".lock", f"Another process is writing the run in '{self.path}'.")
         return self
 
     def __exit__(
@@ -170,12 +170,12 @@ class RunFolder:
 
     def _mended(self, rows: Path, times: Path) -> int:
         """Remove torn lines, cut both files to the same length, and return that number of lines."""
-        kept = min(_whole_lines(rows)[0], _whole_lines(times)[0])
+        count = min(_whole_lines(rows)[0], _whole_lines(times)[0])
         for file in (rows, times):
-            length = _whole_lines(file, kept)[1]
+            length = _whole_lines(file, count)[1]
             if file.is_file() and file.stat().st_size != length:
                 os.truncate(file, length)
-        return kept
+        return count
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _add(file: Path, text: str) -> None:
 
 
 def _whole_lines(file: Path, most: int | None = None) -> tuple[int, int]:
-    """How many lines of a file are whole, at most so many, and where the last of them ends."""
+    """Count the whole lines of a file, up to `most`, and return where the last one ends."""
     count = end = 0
     last = b""
     try:
@@ -244,16 +244,3 @@ def _whole_lines(file: Path, most: int | None = None) -> tuple[int, int]:
     if most is None and last and not last.startswith(b"{"):  # what a power failure leaves: the length without the bytes
         return count - 1, end - len(last)
     return count, end
-
-
-def _locked(folder: Path) -> IO[str]:
-    """The open file whose lock says that a process writes here; it ends with the process."""
-    lock = (folder / ".lock").open("a")
-    if not try_lock(lock):
-        lock.close()
-        raise StoreLockedError(
-            f"Another process is writing the run in '{folder}'.",
-            remedy="Wait until it is done, or choose another folder with --out.",
-            path=str(folder),
-        )
-    return lock

@@ -44,7 +44,7 @@ def claim(folder: RunFolder, manifest: Mapping[str, Json], *, fresh: bool) -> No
     before = _earlier(folder) if not fresh else None
     if before is not None:
         refuse_other(before, manifest, folder.path)
-    folder.write(_KEPT, _dump(_kept(before, manifest)))
+    folder.write(_KEPT, _dump(_contents(before, manifest)))
     write_manifest(folder, manifest)
     folder.write(_MADE, _dump({"began": _now()}))
 
@@ -86,8 +86,8 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
         manifest, kept = json.loads(text), json.loads(folder.read(_KEPT) or "{}")
         described = manifest["experiment"]
         # What was kept goes first: a row that the last run left out stands there as it was when it ran.
-        described["systems"] = list({**_named(described["systems"]), **kept.get("systems", {})}.values())
-        described["data"] = list({**kept.get("sets", {}), **_named(described["data"])}.values())
+        described["systems"] = list({**_by_name(described["systems"]), **kept.get("systems", {})}.values())
+        described["data"] = list({**kept.get("sets", {}), **_by_name(described["data"])}.values())
         manifest["data"] = {**kept.get("files", {}), **manifest["data"]}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
@@ -97,21 +97,21 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
     return cast(dict[str, Json], manifest)
 
 
-def _kept(before: Mapping[str, Json] | None, manifest: Mapping[str, Json]) -> dict[str, Json]:
+def _contents(before: Mapping[str, Json] | None, manifest: Mapping[str, Json]) -> dict[str, Json]:
     """The sets and systems with rows in the folder, including those that this run leaves out."""
     contents: dict[str, Any] = {"systems": {}, "sets": {}, "files": {}}
     for one in (before, manifest):
         if one is not None:
             described = cast(Mapping[str, Any], one["experiment"])
             contents["systems"] |= {
-                name: entry for name, entry in _named(described["systems"]).items() if not entry.get("missing")
+                name: entry for name, entry in _by_name(described["systems"]).items() if not entry.get("missing")
             }
-            contents["sets"] |= _named(described["data"])
+            contents["sets"] |= _by_name(described["data"])
             contents["files"] |= cast(dict[str, Json], one["data"])
     return contents
 
 
-def _named(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _by_name(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {str(entry["name"]): entry for entry in entries}
 
 

@@ -16,9 +16,9 @@ def split_repeatable(result: Result) -> tuple[Result, Result]:
 def _columns(result: Result, *, repeatable: bool) -> Result:
     tables = []
     for table in result.tables:
-        kept = [index for index, column in enumerate(table.columns) if column.repeatable == repeatable]
-        rows = tuple(replace(row, cells=tuple(row.cells[index] for index in kept)) for row in table.rows)
-        tables.append(replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows))
+        places = [index for index, column in enumerate(table.columns) if column.repeatable == repeatable]
+        rows = tuple(replace(row, cells=tuple(row.cells[index] for index in places)) for row in table.rows)
+        tables.append(replace(table, columns=tuple(table.columns[index] for index in places), rows=rows))
     figures = tuple(figure for figure in result.figures if _is_timed(figure, result) != repeatable)
     return replace(result, tables=tuple(tables), figures=figures)
 

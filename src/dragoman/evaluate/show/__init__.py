@@ -1,1 +1,1 @@
-"""How results are shown: tables for the terminal and for files, figures, the page, runs joined and compared."""
+"""Presentation of results: tables for the terminal and for files, figures, the page, runs joined and compared."""

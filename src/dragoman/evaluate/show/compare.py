@@ -106,8 +106,8 @@ def compare_runs(
 class _ComparedRun:
     """One side of a comparison: a run, or one system of it."""
 
-    def __init__(self, named: str) -> None:
-        path, system = _meant(named)
+    def __init__(self, run: str) -> None:
+        path, system = _folder_and_system(run)
         self.result: Result = load_run(path)
         self.folder = RunFolder(path)
         self.sets = {table.data: table for table in self.result.tables if table.turns}
@@ -121,7 +121,7 @@ class _ComparedRun:
         return [row.system for row in self.sets[block].rows if self.folder.done(block, row.system)]
 
 
-def _meant(named: str) -> tuple[Path, str | None]:
+def _folder_and_system(named: str) -> tuple[Path, str | None]:
     """Split RUN:SYSTEM into folder and system; both may contain colons, so the split that names a folder is taken."""
     parts = named.split(":")
     splits = [(":".join(parts[:end]), ":".join(parts[end:])) for end in range(len(parts), 0, -1)]
@@ -159,7 +159,7 @@ def _compared(left: _ComparedRun, right: _ComparedRun, block: str, pair: tuple[s
     for number, (turn, one, other, turn_scores) in enumerate(_turns(left, right, block, before, after)):
         turns += 1
         scores = {title: both for title, both in turn_scores.items() if title not in apart}
-        what = tuple(kind for kind in WHAT if _seen(one.reply, kind) != _seen(other.reply, kind))
+        what = tuple(kind for kind in WHAT if _outcome(one.reply, kind) != _outcome(other.reply, kind))
         changed.update(what)
         unchanged += not what
         for column in shared:
@@ -189,9 +189,9 @@ def _turns(
     others = {outcome.example: outcome for outcome in right.folder.outcomes(block, after)}
     values = dict(read_scores(left.folder.path, block, before))
     other_values = dict(read_scores(right.folder.path, block, after))
-    kept = {turn.example: turn for turn in read_turns(left.folder.path, block)}
+    by_example = {turn.example: turn for turn in read_turns(left.folder.path, block)}
     for outcome in left.folder.outcomes(block, before):
-        other, turn = others.get(outcome.example), kept.get(outcome.example)
+        other, turn = others.get(outcome.example), by_example.get(outcome.example)
         if other is not None and turn is not None:
             mine, theirs = values.get(outcome.example, {}), other_values.get(outcome.example, {})
             yield turn, outcome, other, _both(mine, theirs)
@@ -206,7 +206,7 @@ def _both(mine: Scores, theirs: Scores) -> dict[str, tuple[float, float]]:
     return pairs
 
 
-def _seen(reply: Reply, what: What) -> object:
+def _outcome(reply: Reply, what: What) -> object:
     if what == "gate":
         return reply.verdict.retrieve
     if what == "plan":

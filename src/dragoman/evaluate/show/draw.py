@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31", "#000000", "#7F7F7F", "#B2DF8A")
-"""Okabe and Ito's palette and a few more: told apart by readers who see few colours."""
+"""Okabe and Ito's palette and a few more: distinguishable with colour blindness."""
 _MARKS = "osD^vPX*<>"
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",

@@ -40,14 +40,14 @@ class _Drawing:
 
     def rows(self) -> list[SystemRow]:
         """The measured rows, or those that the figure names."""
-        named = self.option("systems")
+        systems = self.option("systems")
         by_name = {row.system: row for row in self.table.rows}
-        rows = self.table.rows if named is None else [_chosen("system", name, by_name) for name in named]
+        rows = self.table.rows if systems is None else [_option("system", name, by_name) for name in systems]
         return [row for row in rows if row.system in self.turns]
 
     def cell(self, row: SystemRow, title: str) -> ResultCell:
         titles = {column.title: index for index, column in enumerate(self.table.columns)}
-        return row.cells[int(_chosen("column", title, titles))]
+        return row.cells[int(_option("column", title, titles))]
 
     def figure(self, shape: Any, x: str, y: str, series: Sequence[Series], **more: Any) -> Figure | None:
         if not any(value is not None for one in series for value in one.y):
@@ -70,13 +70,13 @@ def figure(spec: FigureSpec, table: Table, turns: Turns) -> Figure | None:
     return maker(_Drawing(spec, table, turns))
 
 
-def _chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+def _option(what: str, name: str, choices: Mapping[str, Any]) -> Any:
     if name not in choices:
         raise ConfigError(UnknownNameError(f"{what} of a figure", name, choices).message, remedy="Correct the figure.")
     return choices[name]
 
 
-def _asked(turn: Judged) -> bool:
+def _retrieves(turn: Judged) -> bool:
     return turn.reply.verdict.retrieve and not turn.reply.plan.is_null
 
 
@@ -133,14 +133,14 @@ def _frequency(
     if not places:
         return None
 
-    def share(name: str, chosen: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
-        among: Counter[Any] = Counter(place(turn) for turn in chosen)
-        hits: Counter[Any] = Counter(place(turn) for turn in chosen if decide(turn))
+    def share(name: str, turns: Sequence[Judged], decide: Callable[[Judged], bool]) -> Series:
+        among: Counter[Any] = Counter(place(turn) for turn in turns)
+        hits: Counter[Any] = Counter(place(turn) for turn in turns if decide(turn))
         x = tuple(float(key) if isinstance(key, int | float) else str(key) for key in places)
         labels = tuple(f"{hits[key]} of {among[key]}" for key in places)
         return Series(name, x, tuple(hits[key] / among[key] if among[key] else None for key in places), labels=labels)
 
-    series = [share(row.system, drawing.turns[row.system], _asked) for row in rows]
+    series = [share(row.system, drawing.turns[row.system], _retrieves) for row in rows]
     labelled = [turn for turn in turns if turn.example.gold.retrieve is not None]
     if labelled:
         series.insert(0, share(_GOLD, labelled, lambda turn: bool(turn.example.gold.retrieve)))
@@ -171,7 +171,7 @@ def _lines(drawing: _Drawing) -> Figure | None:
             f"The figure '{drawing.spec.title}' needs systems and x of the same length.", remedy="Give both as lists."
         )
     by_name = {row.system: row for row in drawing.table.rows}
-    rows = [_chosen("system", name, by_name) for name in named]
+    rows = [_option("system", name, by_name) for name in named]
     series = []
     for title in columns:
         column = next((one for one in drawing.table.columns if one.title == title), None)

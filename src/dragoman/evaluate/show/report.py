@@ -62,13 +62,13 @@ def _table(table: Table, figures: Sequence[Figure]) -> str:
     if table.skipped:
         notes.append(f"{table.skipped} rows of the file could not be used and were left out.")
     notes_html = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes if note)
-    drawn = "\n".join(_figure(figure) for figure in figures)
+    pictures = "\n".join(_figure(figure) for figure in figures)
     return (
         f"<section>\n<h2>{escape(table.title or table.data)}</h2>\n"
         f"<p class='size'>{_size(table)}</p>\n"
         f"<div class='wide'><table>\n<thead><tr><th>system</th>{heads}</tr></thead>\n<tbody>\n"
         + "\n".join(lines)
-        + f"\n</tbody>\n</table></div>\n{notes_html}\n{_legend()}\n{drawn}\n</section>"
+        + f"\n</tbody>\n</table></div>\n{notes_html}\n{_legend()}\n{pictures}\n</section>"
     )
 
 

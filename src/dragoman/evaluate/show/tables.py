@@ -178,8 +178,8 @@ def _escaped(text: str) -> str:
 
 def csv_text(result: Result) -> str:
     """One line a cell, in full precision and the metric's own unit; `scale` leads to printed units."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
         [
             *("set", "group", "system", "column", "metric", "direction", "scale", "status", "value", "n", "error"),
@@ -201,7 +201,7 @@ def csv_text(result: Result) -> str:
                 numbers = [cell.value, cell.n, cell.error, cell.low, cell.high]
                 baseline = table.baseline if cell.difference is not None else None
                 writer.writerow([*head, cell.status, *numbers, baseline, cell.difference, *ps, cell.paper])
-    return written.getvalue()
+    return text.getvalue()
 
 
 def result_json(result: Result) -> str:

@@ -181,7 +181,7 @@ class Models:
 
     def key(self, role: Literal["model", "encoder"], design: SystemDesign, language: str) -> Key:
         """Identity of a model: its table and the parameters that it takes."""
-        arguments = self._given(design, language)
+        arguments = self._design_values(design, language)
         accepted = parameters(REGISTRIES[role].factory(design.tables[role]["kind"]))
         return _json(
             [role, design.tables[role], {name: str(value) for name, value in arguments.items() if name in accepted}]
@@ -219,12 +219,12 @@ class Models:
     def _model(self, role: Literal["model", "encoder"], design: SystemDesign, language: str) -> Any:
         key = self.key(role, design, language)
         if key not in self._made:
-            creator = Creator(self._given(design, language), design.tables, file=_file(design))
+            creator = Creator(self._design_values(design, language), design.tables, file=_file(design))
             self._made[key] = creator.shared(role)
         return self._made[key]
 
     @staticmethod
-    def _given(design: SystemDesign, language: str) -> dict[str, object]:
+    def _design_values(design: SystemDesign, language: str) -> dict[str, object]:
         return {"name": design.name, "language": language, "folder": design.folder}
 
 

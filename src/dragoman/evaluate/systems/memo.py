@@ -49,11 +49,11 @@ def attributed(events: Sequence[MeterReading], items: int) -> list[MeterReading]
     """The cost of each item of a call: its own generation where there is one per item, else an even share."""
     if not events:
         return [_NOTHING] * items
-    written = [event for event in events if event.calls == 1 and not event.choices]
-    if len(written) != items:
+    drafts = [event for event in events if event.calls == 1 and not event.choices]
+    if len(drafts) != items:
         return split(sum(events, _NOTHING), items)
     others = sum((event for event in events if event.calls != 1 or event.choices), _NOTHING)
-    return [own + share for own, share in zip(written, split(others, items), strict=True)]
+    return [own + share for own, share in zip(drafts, split(others, items), strict=True)]
 
 
 @dataclass(slots=True)
@@ -195,12 +195,12 @@ class _ComponentMemo(Generic[A]):
         events = tally.drain()
         spent = attributed(events, len(missing))
         if not any(event.calls for event in events):  # a model of its own: only the drafts tell of it
-            spent = [own + _told(answer) for own, answer in zip(spent, answers, strict=True)]
+            spent = [own + _reported_cost(answer) for own, answer in zip(spent, answers, strict=True)]
         for (key, place), answer, own in zip(missing.items(), answers, spent, strict=True):
             self.known[key] = _MemoEntry(answer, seconds, own, kept[place])
 
 
-def _told(answer: object) -> MeterReading:
+def _reported_cost(answer: object) -> MeterReading:
     """The cost that an answer reports."""
     if not isinstance(answer, Draft) or answer.usage == NO_USAGE:
         return _NOTHING

@@ -96,9 +96,9 @@ class Metered:
                 self.meter.add(MeterReading(calls=1))
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:
-        chosen = self._model.choose(prompts, options)
+        choices = self._model.choose(prompts, options)
         self.meter.add(MeterReading(calls=len(prompts), choices=len(prompts)))
-        return chosen
+        return choices
 
     def __getattr__(self, name: str) -> Any:  # warm_up, close, clear_cache: whatever the model has
         return _passed_on(self, "_model", name)

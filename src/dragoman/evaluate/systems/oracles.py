@@ -118,9 +118,9 @@ class ShuffledGate:
     ) -> Sequence[Verdict]:
         if self._decisions is None:
             labels = {example.id: opened(example) for example in self._answers.all()}
-            drawn = list(labels.values())
-            Random(self._seed).shuffle(drawn)
-            self._decisions = dict(zip(labels, drawn, strict=True))
+            shuffled = list(labels.values())
+            Random(self._seed).shuffle(shuffled)
+            self._decisions = dict(zip(labels, shuffled, strict=True))
         return [_verdict(self._decisions[self._answers.of(context).id], "shuffled") for context in turns]
 
 
@@ -165,11 +165,11 @@ class GoldRetriever:
 
     def _one(self, request: Request) -> list[Evidence]:
         example = self._answers.of(request.context)
-        asked = {source.name for source in request.sources}
+        sources = {source.name for source in request.sources}
         taken: Counter[SourceName] = Counter()
         evidence = []
         for passage in gold_passages(example, self._store):
-            if passage.source in asked and passage.id not in request.without and taken[passage.source] < request.k:
+            if passage.source in sources and passage.id not in request.without and taken[passage.source] < request.k:
                 taken[passage.source] += 1
                 evidence.append(Evidence(passage, 1.0, {"gold": 1.0}))
         return evidence

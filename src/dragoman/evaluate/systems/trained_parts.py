@@ -64,14 +64,14 @@ class TrainingOrder:
     @property
     def settings(self) -> tuple[str, ...]:
         """The overrides as the command line takes them."""
-        return _written(self.overrides)
+        return _arguments(self.overrides)
 
     @property
     def command(self) -> str:
         """The command that trains the part by hand into its folder."""
         words = ["dragoman", "train", self.recipe]
         words += [word for side, files in self.data.items() for file in files for word in ("--data", f"{side}={file}")]
-        words += [word for option in _written(self.options) for word in ("--option", option)]
+        words += [word for option in _arguments(self.options) for word in ("--option", option)]
         words += [word for setting in self.settings for word in ("--set", setting)]
         return f"{shlex.join(words)} --out {_written_folder(self.folder)}"
 
@@ -149,10 +149,10 @@ class TrainedParts:
 
     def _order(self, name: str) -> TrainingOrder | Hole:
         if name not in self._orders:
-            self._orders[name] = self._made(self._declared[name])
+            self._orders[name] = self._training_order(self._declared[name])
         return self._orders[name]
 
-    def _made(self, part: PartSpec) -> TrainingOrder | Hole:
+    def _training_order(self, part: PartSpec) -> TrainingOrder | Hole:
         try:
             digest = identity(part)
         except NoDataError as error:
@@ -201,16 +201,16 @@ def used_parts(named: Experiment, filled: Experiment) -> dict[str, dict[str, dic
     for system, made in zip(named.systems, filled.systems, strict=True):
         if made.runs:
             used = _used_tables(system)
-            parts = _told(used, _used_tables(made), _opened_parts(made))
+            parts = _part_names(used, _used_tables(made), _opened_parts(made))
             rows[made.name] = parts | _digests_by_option(used, system_design(system).folder, digest)
     for column, judge in zip(named.columns, filled.columns, strict=True):
         if judge.missing is None:
-            parts = _told(column.options, judge.options, _opened_by_column(judge, tables))
+            parts = _part_names(column.options, judge.options, _opened_by_column(judge, tables))
             columns[judge.title] = parts | _digests_by_option(column.options, None, digest)
     return {"systems": rows, "columns": columns}
 
 
-def _told(named: Table, filled: Table, opened: Mapping[str, Path | Hole]) -> dict[str, str]:
+def _part_names(named: Table, filled: Table, opened: Mapping[str, Path | Hole]) -> dict[str, str]:
     places = {str(place): Path(name).name if Path(name).is_absolute() else name for name, place in opened.items()}
     places |= {folder: name for name, folder in _pairs(named, filled)}
     return {name: sha256(Path(folder) / FILE) for folder, name in sorted(places.items())}
@@ -364,7 +364,7 @@ def _is_there(folder: Path) -> bool:
     return (folder / FILE).is_file()
 
 
-def _written(values: Mapping[str, object]) -> tuple[str, ...]:
+def _arguments(values: Mapping[str, object]) -> tuple[str, ...]:
     """Values by name as the command line takes them."""
     return tuple(f"{name}={value if isinstance(value, str) else _inline(value)}" for name, value in values.items())
 

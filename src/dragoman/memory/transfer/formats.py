@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal, TextIO, TypeAlias, get_args
+from typing import IO, Literal, TextIO, TypeAlias
 
 from dragoman.core.clock import moment_of, stamp
 from dragoman.core.codec import Json
@@ -20,7 +20,6 @@ from dragoman.memory.transfer.first_person import first_person
 from dragoman.memory.transfer.json_stream import json_elements
 
 Format: TypeAlias = Literal["chatgpt", "claude", "mem0", "dragoman", "json", "markdown"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 OWN_FORMAT = "dragoman-memory.v1"
 _TEXT_KEYS = ("text", "fact", "memory", "content", "value")
 _TIME_KEYS = ("said_at", "created_at", "create_time", "updated_at", "date", "timestamp", "time")

@@ -165,12 +165,12 @@ def streamed(run: Callable[[Callable[[str], None], threading.Event], Draft]) -> 
         worker.join(_PATIENCE)
 
 
-def each(asked: Sequence[U], call: Callable[[U], T], cancelled: threading.Event, *, workers: int) -> list[T]:
+def each(prompts: Sequence[U], call: Callable[[U], T], cancelled: threading.Event, *, workers: int) -> list[T]:
     """Run calls in worker threads, even a single one, so that an interrupt reaches the caller; return their results."""
-    if not asked:
+    if not prompts:
         return []
-    with ThreadPoolExecutor(min(workers, len(asked)), "dragoman-model") as pool:
-        futures = [pool.submit(call, one) for one in asked]
+    with ThreadPoolExecutor(min(workers, len(prompts)), "dragoman-model") as pool:
+        futures = [pool.submit(call, one) for one in prompts]
         try:
             while wait(futures, timeout=_TICK, return_when=FIRST_EXCEPTION).not_done:
                 if any(future.done() and future.exception() is not None for future in futures):

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from dragoman.core.errors import WeightsError
 from dragoman.core.values import Message, Prompt
 from dragoman.models import weights as catalogue
-from dragoman.models.chat_pieces import Inert, Piece, Row, chat_pieces
+from dragoman.models.chat_pieces import ChatPiece, Inert, Row, chat_pieces
 from dragoman.models.choice import Tokens
 from dragoman.models.context_window import GAP, fit
 from dragoman.models.llamacpp.gguf_header import read_metadata
@@ -90,11 +90,11 @@ class ChatTokens:
         """Text that cannot pass for a control token of this vocabulary or of a known shape, and has a UTF-8 form."""
         return self._inert(neutral(text.encode("utf-8", "replace").decode("utf-8")))
 
-    def _pieces(self, rows: Sequence[Row]) -> list[Piece]:
+    def _pieces(self, rows: Sequence[Row]) -> list[ChatPiece]:
         self._require_template()
         return chat_pieces(rows, self._server.render)
 
-    def _joined(self, pieces: Sequence[Piece]) -> list[int]:
+    def _joined(self, pieces: Sequence[ChatPiece]) -> list[int]:
         tokens: list[int] = []
         for place, piece in enumerate(pieces):
             if piece.is_content:

@@ -128,10 +128,10 @@ class LlamaCppModel:
         if prompts:
             self.server.load()
         # reading prompts keeps all processors busy, and one after another they share what they begin with
-        chosen = each(prompts, lambda prompt: self._choice(prompt, options), threading.Event(), workers=1)
-        for _, usage in chosen:
+        choices = each(prompts, lambda prompt: self._choice(prompt, options), threading.Event(), workers=1)
+        for _, usage in choices:
             record(usage)
-        return [shares for shares, _ in chosen]
+        return [shares for shares, _ in choices]
 
     def _run(
         self,
@@ -142,12 +142,12 @@ class LlamaCppModel:
         cancelled: threading.Event,
     ) -> Draft:
         thinks = self._thinks
-        draft = self._written(prompt, max_tokens, stop, emit, cancelled)
+        draft = self._generate_text(prompt, max_tokens, stop, emit, cancelled)
         if self._thinks and not thinks and not draft.text.strip() and not cancelled.is_set():
-            draft = self._written(prompt, max_tokens, stop, emit, cancelled)  # with room for its thoughts
+            draft = self._generate_text(prompt, max_tokens, stop, emit, cancelled)  # with room for its thoughts
         return draft
 
-    def _written(
+    def _generate_text(
         self,
         prompt: Prompt,
         max_tokens: int,
@@ -161,11 +161,11 @@ class LlamaCppModel:
         visible = VisibleText([mark for mark in stop if mark], inside=chat.opens_thoughts)
 
         def take(chunk: dict[str, Any]) -> bool:
-            done = gathered.take(chunk)
+            finished = gathered.take(chunk)
             piece = visible.feed(gathered.last)
             if piece:
                 emit(piece)
-            return done or visible.stopped
+            return finished or visible.stopped
 
         body = {
             "prompt": chat.tokens,
@@ -202,12 +202,12 @@ class LlamaCppModel:
         chat = self._chat.tokens(prompt, _ANSWER_ROOM)
         tokens = [*chat.tokens, *(self._chat.closing() if chat.opens_thoughts else ())]
         sequences = self._chat.options(options)
-        written = 0
+        count = 0
 
         def logprobs(prefix: tuple[int, ...], among: Sequence[int]) -> Mapping[int, float]:
-            nonlocal written
-            written += 1
+            nonlocal count
+            count += 1
             return self._next.logprobs([*tokens, *prefix], among)
 
         shares = walk(sequences, logprobs)
-        return shares, Usage(len(tokens), written, 1)  # where options part again, the prompt is cached
+        return shares, Usage(len(tokens), count, 1)  # where options part again, the prompt is cached

@@ -78,11 +78,11 @@ def by_json(text: str, names: Mapping[str, str]) -> dict[str, float] | None:
         value = json.loads(text.strip().removeprefix("```json").strip("`\n "))
     except (ValueError, RecursionError):
         return None
-    written = value.get("answer") if isinstance(value, dict) else None
-    if not isinstance(written, str | bool | int | float):
+    answer = value.get("answer") if isinstance(value, dict) else None
+    if not isinstance(answer, str | bool | int | float):
         return None
-    wanted = str(written).strip().casefold()
-    option = next((option for option, name in names.items() if name.casefold() == wanted), None)
+    key = str(answer).strip().casefold()
+    option = next((option for option, name in names.items() if name.casefold() == key), None)
     if option is None:
         return None
     sure = value.get("confidence")
@@ -134,8 +134,8 @@ def _begins_here(tokens: Sequence[AnswerToken], place: int, lowered: Mapping[str
     text = "".join(token.text for token in tokens[place : place + 16])
     if before and not _WORD_END.match(before[-1]) and not text[:1].isspace():
         return False
-    written = text.lstrip(_QUOTES).casefold()
-    return any(_matches(name, written) for name in lowered.values())
+    answer = text.lstrip(_QUOTES).casefold()
+    return any(_matches(name, answer) for name in lowered.values())
 
 
 class _OptionWalk:
@@ -158,18 +158,18 @@ class _OptionWalk:
         onward: tuple[str, list[str], float] | None = None
         used = 0.0
         for text, logprob in alternatives.items():
-            written = prefix + text.casefold() if prefix else text.lstrip(_QUOTES).casefold()
+            answer = prefix + text.casefold() if prefix else text.lstrip(_QUOTES).casefold()
             chance = math.exp(min(logprob, 0.0))
-            if not written:  # a blank or a quotation mark before the answer
+            if not answer:  # a blank or a quotation mark before the answer
                 if text == token.text and text:
                     onward = "", options, chance
                 continue
-            fitting = self._fitting(written, options)
+            fitting = self._fitting(answer, options)
             if not fitting and not whole:
                 continue
             used += chance
             if len(fitting) > 1 and text == token.text:
-                onward = written, fitting, chance
+                onward = answer, fitting, chance
             else:
                 self._add(fitting or whole, weight * chance)
         if onward is not None:
@@ -177,22 +177,22 @@ class _OptionWalk:
         elif whole and used < 1.0:
             self._add(whole, weight * (1.0 - used))
 
-    def _fitting(self, written: str, options: list[str]) -> list[str]:
+    def _fitting(self, answer: str, options: list[str]) -> list[str]:
         """The options that a text begins, else the longest one that it holds whole."""
-        begun = [option for option in options if self._lowered[option].startswith(written)]
-        held = [option for option in options if _matches(self._lowered[option], written)]
-        return begun or ([max(held, key=lambda option: len(self._lowered[option]))] if held else [])
+        begun = [option for option in options if self._lowered[option].startswith(answer)]
+        matches = [option for option in options if _matches(self._lowered[option], answer)]
+        return begun or ([max(matches, key=lambda option: len(self._lowered[option]))] if matches else [])
 
     def _add(self, options: Sequence[str], weight: float) -> None:
         for option in options:
             self.shares[option] += weight / len(options)
 
 
-def _matches(name: str, written: str) -> bool:
+def _matches(name: str, answer: str) -> bool:
     """Whether a text begins with a name, as a whole word or number."""
-    if not written.startswith(name):
+    if not answer.startswith(name):
         return False
-    after = written[len(name) :]
+    after = answer[len(name) :]
     if name[-1].isdigit() and re.match(r"[.,]?\d", after):
         return False
     return not after or not name[-1].isascii() or bool(_WORD_END.match(after)) or not after[0].isascii()

@@ -96,8 +96,10 @@ class RemoteEncoder:
     @property
     def space(self) -> str:
         """The name of the vector space, by what is asked of the endpoint; its address may change."""
-        asked = json.dumps([self._asked_dimensions, self._query, self._passage, self._most, self._extra], default=str)
-        return f"remote {self._model} {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+        settings = json.dumps(
+            [self._asked_dimensions, self._query, self._passage, self._most, self._extra], default=str
+        )
+        return f"remote {self._model} {hashlib.sha256(settings.encode()).hexdigest()[:16]}"
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of questions, and of passages where these are read no differently."""
@@ -116,8 +118,8 @@ class RemoteEncoder:
         """Drop the kept vectors of these texts."""
         with self._lock:
             for text in texts:
-                for written in (self._query + text, self._passage + text):
-                    self._cache.pop(_key(self._sent(written)), None)
+                for sent in (self._query + text, self._passage + text):
+                    self._cache.pop(_key(self._sent(sent)), None)
 
     def close(self) -> None:
         self.endpoint.close()

@@ -123,7 +123,9 @@ class Endpoint:
 
     def error(self, what: str, remedy: str, **fields: object) -> EndpointError:
         """An error that names this endpoint, without any credentials in its address."""
-        return EndpointError(f"The endpoint {self._shown()} {what}.", remedy=remedy, url=self._shown(), **fields)
+        return EndpointError(
+            f"The endpoint {self._public_url()} {what}.", remedy=remedy, url=self._public_url(), **fields
+        )
 
     def close(self) -> None:
         with self._lock:
@@ -313,7 +315,7 @@ class Endpoint:
             raise self.error(f"needs a key, and {self._key_env} holds none", f"Set {self._key_env} in the environment.")
         return {**headers, self._key_header: f"Bearer {key}" if self._key_header == "Authorization" else key}
 
-    def _shown(self) -> str:
+    def _public_url(self) -> str:
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 

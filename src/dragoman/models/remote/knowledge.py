@@ -30,7 +30,7 @@ _PASSING = frozenset({401, 403, 408, 425, 429})
 """Refusals that say nothing of what an endpoint has: the key or the moment was wrong."""
 _WINDOWS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
 UNKNOWN_WINDOW = 32_768
-"""The context window that is assumed where nobody says one."""
+"""The context window that is assumed if none is stated."""
 
 
 class Knowledge:
@@ -150,21 +150,21 @@ class Knowledge:
 
     def _read(self) -> Profile | None:
         try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))
-            if not 0 <= time.time() - float(kept["at"]) < _DAYS * 86_400:
+            record = json.loads(self._file.read_text(encoding="utf-8"))
+            if not 0 <= time.time() - float(record["at"]) < _DAYS * 86_400:
                 return None
-            values = {field.name: kept["profile"][field.name] for field in fields(Profile)}
+            values = {field.name: record["profile"][field.name] for field in fields(Profile)}
             return Profile(**(values | {"quiet": MappingProxyType(dict(values["quiet"]))}))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def _write(self, profile: Profile) -> None:
         file = self._file
-        kept = {"at": time.time(), "profile": _table(profile)}
+        record = {"at": time.time(), "profile": _table(profile)}
         with suppress(OSError):  # a home that cannot be written costs the discovery again
             file.parent.mkdir(parents=True, exist_ok=True)
             partial = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-            partial.write_text(json.dumps(kept), encoding="utf-8")
+            partial.write_text(json.dumps(record), encoding="utf-8")
             partial.replace(file)
 
 

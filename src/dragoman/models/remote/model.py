@@ -147,9 +147,9 @@ class RemoteModel:
         self._method: Method = "untried"
         self._lock = threading.Lock()
         self._spent = Usage()
-        known = list_prices(base.name, model) if url == base.url and prices is None else {}
-        self.price_source = price_source(base.name) if known else ""
-        self.spending = Spending(prices or known, Budget.of(budget or {}), Budget.of(turn_budget or {}))
+        vendor_prices = list_prices(base.name, model) if url == base.url and prices is None else {}
+        self.price_source = price_source(base.name) if vendor_prices else ""
+        self.spending = Spending(prices or vendor_prices, Budget.of(budget or {}), Budget.of(turn_budget or {}))
         native = base.interface == "messages"
         self.endpoint = Endpoint(
             url,
@@ -232,8 +232,10 @@ class RemoteModel:
 
     def call_tools(self, prompt: ToolPrompt, *, max_tokens: int) -> ToolReply:
         """Calls of the prompt's tools, or a text; an EndpointError with the field `refuses` if they are refused."""
-        said = Prompt(tuple(Message("user", message.content) for message in prompt.messages), sampling=prompt.sampling)
-        ask = replace(self._ask(said, max_tokens, ()), logprobs=False, tools=prompt)
+        messages = tuple(Message("user", message.content) for message in prompt.messages)
+        ask = replace(
+            self._ask(Prompt(messages, sampling=prompt.sampling), max_tokens, ()), logprobs=False, tools=prompt
+        )
         try:
             reply = self._reply(ask)
         except EndpointError as error:
@@ -246,10 +248,10 @@ class RemoteModel:
     def _choice(self, prompt: Prompt, options: Sequence[str]) -> Mapping[str, float]:
         names = choosing.names_of(options)
         limit = max(map(len, names.values())) + _CHOICE_ROOM
-        asked = choosing.question(prompt, names)
+        question = choosing.question(prompt, names)
         texts: list[str] = []
         if self.knowledge.profile.logprobs:
-            reply = self._reply(_Ask(asked, limit, top=TOP))
+            reply = self._reply(_Ask(question, limit, top=TOP))
             shares = choosing.by_tokens(reply.delta.tokens, names)
             if shares is not None:
                 self._method = "logprobs"
@@ -274,7 +276,7 @@ class RemoteModel:
             )
         self._method = "sampling"
         while len(texts) < self._samples:
-            ask = _Ask(asked, limit, temperature=1.0, logprobs=False, seed=len(texts))
+            ask = _Ask(question, limit, temperature=1.0, logprobs=False, seed=len(texts))
             texts.append(self._reply(ask).text)
         return choosing.by_counting(texts, names)
 

@@ -62,13 +62,13 @@ def probe(model: RemoteModel) -> Probe:
     model.choose([gate], ("True", "False"))  # what the endpoint refuses is found out before anything is measured
     costs = (
         _cost(model, "gate", lambda: model.choose([gate], ("True", "False"))),
-        _cost(model, "plan", lambda: _written(model, plan, 24)),
-        _cost(model, "reply", lambda: _written(model, reply, 96)),
+        _cost(model, "plan", lambda: _generate(model, plan, 24)),
+        _cost(model, "reply", lambda: _generate(model, reply, 96)),
     )
     return Probe(model.knowledge.profile, names, model.choice_method, costs)
 
 
-def _written(model: RemoteModel, prompt: Prompt, limit: int) -> object:
+def _generate(model: RemoteModel, prompt: Prompt, limit: int) -> object:
     return model.generate([prompt], max_tokens=limit)
 
 

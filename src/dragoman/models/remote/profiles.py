@@ -59,13 +59,6 @@ class Profile:
     unopened: bool = False
     window: int = 0
 
-    @property
-    def choice_calls(self) -> tuple[int, str]:
-        """The calls that one choice costs at most, and how it is made."""
-        if self.logprobs:
-            return 1, "log-probabilities"
-        return (1, "a JSON schema") if self.schema else (3, "sampling")
-
 
 _NO_THINKING = MappingProxyType({"chat_template_kwargs": {"enable_thinking": False, "thinking": False}})
 _NO_EFFORT = MappingProxyType({"reasoning_effort": "none"})
@@ -151,7 +144,7 @@ _PORTS = {11434: "ollama", 1234: "lmstudio"}
 
 
 def by_address(url: str, model: str) -> str:
-    """The profile that a vendor's host, or a server's own port on this machine, stands for; "" for any other."""
+    """The profile of a vendor's host, or of a server's usual port on this machine; "" for any other."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

@@ -70,18 +70,20 @@ class RemoteReranker:
     def _some(self, query: str, documents: Sequence[str]) -> list[float]:
         if self._shape != "tei":
             try:
-                return self._asked({"query": query, "documents": list(documents)} | self._named(), len(documents))
+                return self._request_scores(
+                    {"query": query, "documents": list(documents)} | self._model_field(), len(documents)
+                )
             except EndpointError as error:
                 if self._shape == "cohere" or error.fields.get("status") not in (400, 422):
                     raise
-        scores = self._asked({"query": query, "texts": list(documents), "truncate": True}, len(documents))
+        scores = self._request_scores({"query": query, "texts": list(documents), "truncate": True}, len(documents))
         self._shape = "tei"
         return scores
 
-    def _named(self) -> dict[str, Any]:
+    def _model_field(self) -> dict[str, Any]:
         return {"model": self._model} if self._model else {}
 
-    def _asked(self, body: dict[str, Any], count: int) -> list[float]:
+    def _request_scores(self, body: dict[str, Any], count: int) -> list[float]:
         answer = self.endpoint.post_any("/rerank", body)
         entries = rows(answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer)
         scores: dict[int, float] = {}

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.models.remote.answers import table
 from dragoman.models.remote.profiles import Profile
 from dragoman.models.remote.refusals import Refusal
-from dragoman.models.tool_calls import Tool, ToolMessage, ToolPrompt
+from dragoman.models.tool_calls import ToolMessage, ToolPrompt, ToolSpec
 from dragoman.prompts import neutral
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ def refused_field(refusal: object) -> str:
     return "tools" if _NO_TOOLS.search(refusal.message) else refusal.field(_FIELDS)
 
 
-def _described(tool: Tool) -> Json:
+def _described(tool: ToolSpec) -> Json:
     parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
     described: Json = {"name": tool.name, "parameters": parameters}
     if tool.description:
@@ -66,13 +66,13 @@ def _without_system(messages: Sequence[ToolMessage]) -> list[ToolMessage]:
 def _chat_message(message: ToolMessage) -> Json:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-    spoken: Json = {"role": message.role, "content": message.content}
+    row: Json = {"role": message.role, "content": message.content}
     if message.calls:
-        spoken["tool_calls"] = [
+        row["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.calls
         ]
-    return spoken
+    return row
 
 
 def _anthropic(messages: Sequence[ToolMessage], prompt: ToolPrompt) -> Json:

@@ -46,8 +46,8 @@ def hiding(mask: Tensor) -> Tensor:
 
     A softmax over no key is not a number, so an empty mask hides none.
     """
-    seen = mask | ~mask.any(-1, keepdim=True)
-    return torch.where(seen, 0.0, torch.finfo(torch.float32).min)
+    visible = mask | ~mask.any(-1, keepdim=True)
+    return torch.where(visible, 0.0, torch.finfo(torch.float32).min)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor) -> Tensor:

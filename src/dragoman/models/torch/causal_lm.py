@@ -77,8 +77,8 @@ class Causal:
     def ends(self) -> frozenset[int]:
         """The tokens that end an answer."""
         ids = getattr(self.model.generation_config, "eos_token_id", None)
-        named = ids if isinstance(ids, list | tuple) else (ids, self.tokenizer.eos_token_id)
-        return frozenset(int(token) for token in named if token is not None)
+        end_ids = ids if isinstance(ids, list | tuple) else (ids, self.tokenizer.eos_token_id)
+        return frozenset(int(token) for token in end_ids if token is not None)
 
     def refuse_longer(self, tokens: int, setting: str) -> None:
         """Raise an error for more tokens than the model has positions; `setting` names the option to lower."""

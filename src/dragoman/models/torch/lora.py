@@ -74,7 +74,7 @@ def load_adapter(causal: Causal, folder: Path, *, merge: bool = False) -> Causal
     try:
         table = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         state = load_file(folder / WEIGHTS)
-        model = _adapted(causal.model, peft.LoraConfig(**_known(table, peft.LoraConfig)))
+        model = _adapted(causal.model, peft.LoraConfig(**_known_fields(table, peft.LoraConfig)))
         result = peft.set_peft_model_state_dict(model, state)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WeightsError(
@@ -114,7 +114,7 @@ def _library() -> Any:  # its types are those of its newest version alone
     return importlib.import_module("peft")
 
 
-def _known(table: dict[str, Any], config: Any) -> dict[str, Any]:
+def _known_fields(table: dict[str, Any], config: Any) -> dict[str, Any]:
     """The fields of a saved config that this version of PEFT has, without the path of the base."""
     names = {one.name for one in fields(config) if one.init} - {"base_model_name_or_path"}
     return {name: value for name, value in table.items() if name in names and value is not None}

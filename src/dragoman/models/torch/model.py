@@ -88,11 +88,11 @@ class HfModel:
         for sampling in dict.fromkeys(prompt.sampling for prompt in prompts):  # a batch is drawn in one way
             alike = [i for i, prompt in enumerate(prompts) if prompt.sampling == sampling]
             for places in by_length([rows[i] for i in alike], self._batch):
-                chosen = [alike[place] for place in places]
-                writings = [AnswerText(len(rows[i]), stop) for i in chosen]
-                for _ in self._write(causal, [rows[i] for i in chosen], writings, max_tokens, sampling):
+                choices = [alike[place] for place in places]
+                writings = [AnswerText(len(rows[i]), stop) for i in choices]
+                for _ in self._write(causal, [rows[i] for i in choices], writings, max_tokens, sampling):
                     pass
-                for i, writing in zip(chosen, writings, strict=True):
+                for i, writing in zip(choices, writings, strict=True):
                     drafts[i] = writing.draft()
         return recorded(drafts)
 
@@ -120,9 +120,9 @@ class HfModel:
         rows = [self._row(causal, prompt, _answer_room()) for prompt in prompts]
         choices: list[Mapping[str, float]] = [{}] * len(rows)
         with torch.inference_mode():
-            for chosen in by_length(rows, self._batch):
-                first = causal.logits([rows[i] for i in chosen]).cpu()  # (B, V)
-                for i, logits in zip(chosen, first, strict=True):
+            for batch in by_length(rows, self._batch):
+                first = causal.logits([rows[i] for i in batch]).cpu()  # (B, V)
+                for i, logits in zip(batch, first, strict=True):
                     choices[i] = _choice(causal, rows[i], logits, sequences)
                     record(Usage(len(rows[i]), 1, 1))
         return choices

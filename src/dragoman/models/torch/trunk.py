@@ -145,8 +145,8 @@ class Tokens:
             filled[1, i, :size] = 1
             filled[2, i, :size] = encoding.type_ids
         ids, mask, types = torch.from_numpy(filled)
-        named = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return {name: tensor.to(device, non_blocking=True) for name, tensor in named.items()}
+        tensors = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
 
 
 def at_once(device: str) -> int:
@@ -255,9 +255,9 @@ def score(
     trunk.eval()
     batch = batch or at_once(device)
     for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        rows = tokens.rows([encodings[row] for row in chosen], device)
-        scores[chosen] = trunk(rows)[head].float().cpu()
+        places = order[start : start + batch]
+        rows = tokens.rows([encodings[row] for row in places], device)
+        scores[places] = trunk(rows)[head].float().cpu()
     trunk.train(was)
     return scores
 
@@ -280,8 +280,8 @@ def embed(
     trunk.eval()
     batch = batch or at_once(device)
     for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        rows = tokens.rows([encodings[row] for row in chosen], device)
-        vectors[chosen] = (trunk.vectors(rows) if unit else trunk.pooled(rows)).float().cpu()
+        places = order[start : start + batch]
+        rows = tokens.rows([encodings[row] for row in places], device)
+        vectors[places] = (trunk.vectors(rows) if unit else trunk.pooled(rows)).float().cpu()
     trunk.train(was)
     return vectors

@@ -19,13 +19,13 @@ class Pack:
     owned: tuple[int, ...]
 
 
-def packs(turn: int, planted: Planted, wanted: Sequence[int], most: int) -> Iterator[Pack]:
+def packs(turn: int, planted: Planted, places: Sequence[int], most: int) -> Iterator[Pack]:
     """Rows of at most about `most` tokens beside the trunk for the wanted candidates, each with its ancestors."""
     taken: dict[int, int] = {}
     segments: list[Segment] = [planted.segments[0]]
     owned: list[int] = []
     size = 0
-    for number in wanted:
+    for number in places:
         chain = [place for place in _chain(planted, planted.candidates[number]) if place not in taken]
         more = sum(len(planted.segments[place].tokens) for place in chain)
         if owned and size + more > most:

@@ -82,12 +82,12 @@ def candidates(passages: Sequence[Passage]) -> tuple[CandidatePassage, ...]:
 
 
 def parents(
-    passages: Sequence[Passage], given: Mapping[str, Passage], request: Request, store: Store | None
+    passages: Sequence[Passage], candidates_by_id: Mapping[str, Passage], request: Request, store: Store | None
 ) -> list[Passage]:
     """The distinct parents of passages: from `given`, by id, else from the store."""
     ids = list(dict.fromkeys(passage.parent for passage in passages if passage.parent))
-    missing = [one for one in ids if one not in given]
-    by_id = dict(given)
+    missing = [one for one in ids if one not in candidates_by_id]
+    by_id = dict(candidates_by_id)
     if store is not None and missing:
         for scope in dict.fromkeys((request.context.scope, request.context.scope.shared)):
             rows = store.get(scope, missing)

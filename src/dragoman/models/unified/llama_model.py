@@ -109,10 +109,10 @@ class LlamaUnified:
             self.server.clear_slots(self._next.end)
 
     def plan(self, contexts: Sequence[Context], orders: Sequence[Order]) -> list[dict[Order, float]]:
-        named = {BETWEEN.join(order): tuple(order) for order in orders}
-        if not named:
+        orders_by_text = {BETWEEN.join(order): tuple(order) for order in orders}
+        if not orders_by_text:
             raise InputError("There is no order of sources to choose from.", remedy="Give at least one; () is NULL.")
-        sequences = {name: self.turns.plan(order) for name, order in named.items()}
+        sequences = {name: self.turns.plan(order) for name, order in orders_by_text.items()}
 
         def chances(context: Context) -> dict[Order, float]:
             trunk = turn_trees.trunk(self.turns, context).segments[0].tokens
@@ -120,42 +120,44 @@ class LlamaUnified:
             probabilities = walk(
                 sequences, lambda prefix, among: self._next.logprobs((*trunk, *prefix), among, slot=slot)
             )
-            return {named[name]: chance for name, chance in probabilities.items()}
+            return {orders_by_text[name]: chance for name, chance in probabilities.items()}
 
         return self._one_by_one(contexts, chances)
 
-    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+    def judge(self, requests: Sequence[Judging]) -> list[list[float]]:
         if not self.shape.grammar.evaluation:
             raise InputError(
                 f"A model with the grammar {self.shape.grammar.style} judges no evidence.",
                 remedy="Retrieve by another retriever, or train the grammar unims.",
             )
-        return self._one_by_one(asked, self._judged_in_line if self.shape.layout == "plain" else self._judged)
+        return self._one_by_one(requests, self._judged_in_line if self.shape.layout == "plain" else self._judged)
 
-    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+    def check(
+        self, requests: Sequence[Judging], orders: Sequence[Order]
+    ) -> list[tuple[dict[Order, float], list[float]]]:
         """Raise an error: a prompt of llama.cpp is one sequence, where no token can see several branches."""
         raise ConfigError(
             "llama.cpp cannot plan after reading candidates.", remedy='Set runtime = "torch", or aware = false.'
         )
 
-    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+    def write(self, requests: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
         cancelled = threading.Event()
-        if asked:
+        if requests:
             self.server.load()
         drafts = each(
-            asked, lambda one: self._run(one, max_tokens, ignore, cancelled), cancelled, workers=self._parallel
+            requests, lambda one: self._run(one, max_tokens, ignore, cancelled), cancelled, workers=self._parallel
         )
         return list(recorded(drafts))
 
-    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
+    def stream(self, request: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""
-        return streamed(lambda emit, cancelled: self._run(asked, max_tokens, emit, cancelled))
+        return streamed(lambda emit, cancelled: self._run(request, max_tokens, emit, cancelled))
 
     # judging
 
-    def _judged(self, asked: Judging) -> list[float]:
+    def _judged(self, request: Judging) -> list[float]:
         """The expected similarity of each candidate; scores on the same dialogue are cached."""
-        planted = turn_trees.judging(self.turns, asked)
+        planted = turn_trees.judging(self.turns, request)
         trunk, lines = planted.segments[0].tokens, lines_of(planted)
         with self._lock:
             scores = self._said.setdefault(trunk, {})
@@ -167,10 +169,10 @@ class LlamaUnified:
             scores[line] = _expected(self._similarities((*trunk, *line), slot))
         return [scores[line] for line in lines]
 
-    def _judged_in_line(self, asked: Judging) -> list[float]:
+    def _judged_in_line(self, request: Judging) -> list[float]:
         """Score each candidate after the earlier ones and their similarities, in one line."""
-        line, values, slot = PlainLine(self.turns, asked), [], None
-        for step in range(len(asked.candidates)):
+        line, values, slot = PlainLine(self.turns, request), [], None
+        for step in range(len(request.candidates)):
             tokens = line.upto(step)
             slot = self._slots.take(tokens) if slot is None else slot
             chances = self._similarities(tokens, slot)
@@ -186,18 +188,18 @@ class LlamaUnified:
 
     # writing
 
-    def _run(self, asked: Writing, max_tokens: int, emit: Callable[[str], None], cancelled: threading.Event) -> Draft:
-        fitted, dropped = turn_trees.fit_evidence(self.turns, asked)
+    def _run(self, request: Writing, max_tokens: int, emit: Callable[[str], None], cancelled: threading.Event) -> Draft:
+        fitted, dropped = turn_trees.fit_evidence(self.turns, request)
         planted = turn_trees.writing(self.turns, fitted)
         tokens = planted.segments[-1].tokens
         notes = turn_trees.left_out_notes(self.turns, fitted, planted, dropped)
         most = min(max_tokens, self.shape.response)
         body = self._saying() | {"prompt": list(tokens), "n_predict": most, "id_slot": self._slots.take(tokens)}
-        if asked.ending:
-            body["logit_bias"] = [*body["logit_bias"], [self._end, asked.ending]]
-        if asked.temperature:  # as torch draws: hot first, then the most probable
+        if request.ending:
+            body["logit_bias"] = [*body["logit_bias"], [self._end, request.ending]]
+        if request.temperature:  # as torch draws: hot first, then the most probable
             samplers = {"samplers": ["temperature", "top_p"], "top_p": TOP_P}
-            body |= {"temperature": asked.temperature, "seed": asked.seed, **samplers}
+            body |= {"temperature": request.temperature, "seed": request.seed, **samplers}
         gathered = CollectedText(emit, cancelled)
         self.server.write(body, gathered.take)
         if gathered.is_empty and not cancelled.is_set():  # something is said
@@ -246,11 +248,11 @@ class LlamaUnified:
 
     # both
 
-    def _one_by_one(self, asked: Sequence[Any], call: Callable[[Any], Any]) -> list[Any]:
+    def _one_by_one(self, requests: Sequence[Any], call: Callable[[Any], Any]) -> list[Any]:
         """One turn at a time: a pass keeps all processors busy, and a second turn would only wait."""
-        if asked:
+        if requests:
             self.server.load()
-        return each(asked, call, threading.Event(), workers=1)
+        return each(requests, call, threading.Event(), workers=1)
 
     def _forget(self) -> None:
         with self._lock:

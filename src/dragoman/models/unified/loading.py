@@ -127,14 +127,14 @@ def open_unified(
     if base is not None:
         part = replace(part, options={**part.options, "base": base})
     shape = TreeShape.from_json(part.options["shape"])
-    chosen = _chosen(part, shape, runtime, check)
+    runtime_name = _runtime_of(part, shape, runtime, check)
     identity = tuple(str(part.options.get(name)) for name in ("shape", "spelling", "end", "base", "base_sha256"))
-    key = (*sorted(part.files.items()), *identity, chosen, device, precision)
+    key = (*sorted(part.files.items()), *identity, runtime_name, device, precision)
     with _opening:
         runtime_of_part = _runtimes.get(key)
         if runtime_of_part is None:
             _check_base(part)
-            runtime_of_part = _light(part) if chosen == "llamacpp" else _heavy(part, shape, device, precision)
+            runtime_of_part = _light(part) if runtime_name == "llamacpp" else _heavy(part, shape, device, precision)
             _runtimes[key] = runtime_of_part
     return UnifiedPart(part, shape, runtime_of_part)
 
@@ -144,7 +144,7 @@ def offsets_of(table: Mapping[str, float]) -> dict[Order, float]:
     return {tuple(key.split(BETWEEN)) if key else (): float(value) for key, value in table.items()}
 
 
-def _chosen(part: Part, shape: TreeShape, runtime: Runtime, check: bool) -> Literal["torch", "llamacpp"]:
+def _runtime_of(part: Part, shape: TreeShape, runtime: Runtime, check: bool) -> Literal["torch", "llamacpp"]:
     if runtime == "torch":
         return "torch"
     obstacle = _obstacle(part, shape, check)

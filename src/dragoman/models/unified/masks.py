@@ -74,8 +74,8 @@ def _rounded(visible: Tensor) -> Tensor:
     return torch.nn.functional.pad(visible, (0, more, 0, more))
 
 
-def _listed(seen: Tensor) -> tuple[Tensor, Tensor]:
+def _listed(visible: Tensor) -> tuple[Tensor, Tensor]:
     """How many blocks each block of queries sees, (B, 1, Q), and which, these first, (B, 1, Q, K)."""
-    number = seen.sum(-1).to(torch.int32)
-    which = torch.argsort(seen.to(torch.int8), dim=-1, descending=True, stable=True).to(torch.int32)
+    number = visible.sum(-1).to(torch.int32)
+    which = torch.argsort(visible.to(torch.int8), dim=-1, descending=True, stable=True).to(torch.int32)
     return number[:, None], which[:, None]

@@ -120,19 +120,21 @@ class Unified(Protocol):
         """The probability of each order of sources, from the dialogue alone; orders are legal, () is NULL."""
         ...
 
-    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+    def judge(self, requests: Sequence[Judging]) -> list[list[float]]:
         """The expected similarity of each candidate, all of a turn in one packed pass."""
         ...
 
-    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+    def check(
+        self, requests: Sequence[Judging], orders: Sequence[Order]
+    ) -> list[tuple[dict[Order, float], list[float]]]:
         """The probability of each order after all candidates were read, and the candidates' similarities."""
         ...
 
-    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+    def write(self, requests: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
         """A draft for each; common beginnings, as of several drafts of one response, are read once."""
         ...
 
-    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
+    def stream(self, request: Writing, *, max_tokens: int) -> Iterator[str | Draft]: ...
 
     def warm_up(self) -> None: ...
 
@@ -152,19 +154,19 @@ class TurnTokens:
         """The newest turns of the dialogue that fit into `room` tokens, and the number of turns left out."""
         if room < 1:
             raise InputError("There is no room for the dialogue.", remedy="Raise the window, or shorten the evidence.")
-        turns = self._said(context)
+        turns = self._dialogue_tokens(context)
         if len(turns) <= room or len(context.turns) < 2:
             return tuple(turns[-room:]), 0
         left_out, most = 1, len(context.turns) - 1
         while left_out < most:  # the fewest turns without which the rest fits; the last one is cut rather than left out
             middle = (left_out + most) // 2
-            fits = len(self._said(replace(context, turns=context.turns[middle:]))) <= room
+            fits = len(self._dialogue_tokens(replace(context, turns=context.turns[middle:]))) <= room
             left_out, most = (left_out, middle) if fits else (middle + 1, most)
-        return tuple(self._said(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
+        return tuple(self._dialogue_tokens(replace(context, turns=context.turns[left_out:]))[-room:]), left_out
 
     def is_cut(self, context: Context, room: int) -> bool:
         """Whether even the newest turn alone is longer than `room` tokens, so that its beginning is lost."""
-        return len(self._said(replace(context, turns=context.turns[-1:]))) > room
+        return len(self._dialogue_tokens(replace(context, turns=context.turns[-1:]))) > room
 
     def plan(self, order: Order) -> tuple[int, ...]:
         """[SOURCE] K.. [EOS]."""
@@ -205,5 +207,5 @@ class TurnTokens:
         """The first tokens of a text; text far beyond is cut before tokenising, since a megabyte takes seconds."""
         return self.encode(text if size is None else text[: size * _LONG_TOKEN])[:size]
 
-    def _said(self, context: Context) -> list[int]:
+    def _dialogue_tokens(self, context: Context) -> list[int]:
         return self.encode(self.shape.view.text(context)[-self.shape.window * _LONG_TOKEN :] + "\n")

@@ -50,12 +50,12 @@ class OrderTree(Generic[K]):
             for segment in self.segments
         )
 
-    def probabilities(self, told: Sequence[Mapping[int, float]]) -> dict[K, float]:
-        """The probability of each sequence; `told` are the logits by token of each fork."""
+    def probabilities(self, answers: Sequence[Mapping[int, float]]) -> dict[K, float]:
+        """The probability of each sequence; `answers` are the logits by token of each fork."""
         by_order: dict[K, float] = {}
         shares = [1.0] * len(self.forks)
         for place, fork in enumerate(self.forks):  # a fork stands before those that it leads to
-            chances = normalise({token: told[place].get(token, -math.inf) for token in fork.tokens})
+            chances = normalise({token: answers[place].get(token, -math.inf) for token in fork.tokens})
             for token, further, key in fork.leads:
                 chance = shares[place] * chances[token]
                 if further is not None:

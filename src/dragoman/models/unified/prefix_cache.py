@@ -60,11 +60,11 @@ class Prefixes:
             self._kept.clear()
 
 
-def _common(known: Tokens, tokens: Tokens, least: int) -> int:
+def _common(cached: Tokens, tokens: Tokens, least: int) -> int:
     """The length of the common prefix, if it is longer than `least`."""
-    if known[:least] != tokens[:least]:
+    if cached[:least] != tokens[:least]:
         return 0
-    shortest = min(len(known), len(tokens))
-    if known[:shortest] == tokens[:shortest]:
+    shortest = min(len(cached), len(tokens))
+    if cached[:shortest] == tokens[:shortest]:
         return shortest
-    return next(place for place in range(least, shortest) if known[place] != tokens[place])
+    return next(place for place in range(least, shortest) if cached[place] != tokens[place])

@@ -20,19 +20,21 @@ def number(seed: int, step: int) -> float:
     return int.from_bytes(blake2b(f"{seed}:{step}".encode(), digest_size=4).digest()) / 2**32
 
 
-def next_tokens(logits: Tensor, asked: Sequence[Writing], step: int) -> Tensor:
+def next_tokens(logits: Tensor, requests: Sequence[Writing], step: int) -> Tensor:
     """One token for each row of logits (B, V), (B,): the most probable where the temperature is 0, else drawn."""
-    chosen = logits.argmax(-1)
-    rows = [row for row, one in enumerate(asked) if one.temperature]
+    tokens = logits.argmax(-1)
+    rows = [row for row, one in enumerate(requests) if one.temperature]
     if not rows:
-        return chosen
-    heat = torch.tensor([asked[row].temperature for row in rows], dtype=torch.float64, device=logits.device)
-    numbers = torch.tensor([number(asked[row].seed, step) for row in rows], dtype=torch.float64, device=logits.device)
+        return tokens
+    heat = torch.tensor([requests[row].temperature for row in rows], dtype=torch.float64, device=logits.device)
+    numbers = torch.tensor(
+        [number(requests[row].seed, step) for row in rows], dtype=torch.float64, device=logits.device
+    )
     hot = logits[rows].double()
     hot = (hot - hot.amax(-1, keepdim=True)) / heat[:, None]  # from 0 down, so that no temperature makes it infinite
     chances = nucleus(hot.softmax(-1), TOP_P)
-    chosen[rows] = drawn(chances, numbers)
-    return chosen
+    tokens[rows] = drawn(chances, numbers)
+    return tokens
 
 
 def nucleus(chances: Tensor, share: float) -> Tensor:

@@ -85,8 +85,8 @@ def spell(grammar: Grammar, way: Way, vocabulary: TokenVocabulary, *, apart: Seq
             f"{len(grammar.sources)} sources.",
             remedy='Set model.tokens = "rows" or "text".',
         )
-    named = {token: (spare,) for token, spare in zip(others, reserved, strict=False)}
-    return _checked(Spelling(way, ids | named), grammar)
+    reserved_ids = {token: (spare,) for token, spare in zip(others, reserved, strict=False)}
+    return _checked(Spelling(way, ids | reserved_ids), grammar)
 
 
 def _tenths(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[int, ...]]:
@@ -117,8 +117,8 @@ def _plain(grammar: Grammar, vocabulary: TokenVocabulary) -> dict[Token, tuple[i
 
 def _checked(spelling: Spelling, grammar: Grammar) -> Spelling:
     """Raise an error where a similarity takes several tokens, or two tokens have the same spelling."""
-    chosen = grammar.evaluation if spelling.way == "text" else (*grammar.evaluation, *grammar.acting)
-    for token in chosen:
+    tokens = grammar.evaluation if spelling.way == "text" else (*grammar.evaluation, *grammar.acting)
+    for token in tokens:
         if len(spelling.ids[token]) != 1:
             raise WeightsError(
                 f"The tokenizer splits the {_KINDS[token.kind]} {token} into {len(spelling.ids[token])} tokens.",

@@ -68,14 +68,3 @@ def laid_out(segments: Sequence[Segment]) -> Layout:
         owner += [number] * len(segment.tokens)
     visible = tuple(tuple(other in mine for other in range(len(seen))) for mine in seen)
     return Layout(tuple(tokens), tuple(positions), tuple(owner), tuple(starts), visible)
-
-
-def join_trees(trees: Sequence[Sequence[Segment]]) -> list[Segment]:
-    """Join trees into one list of segments; trees do not attend to each other."""
-    segments: list[Segment] = []
-    for tree in trees:
-        first = len(segments)
-        for segment in tree:
-            parent = None if segment.parent is None else segment.parent + first
-            segments.append(Segment(segment.tokens, parent, tuple(other + first for other in segment.sees)))
-    return segments

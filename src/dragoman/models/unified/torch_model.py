@@ -121,22 +121,24 @@ class TorchUnified:
                 return [tree.probabilities(()) for _ in contexts]
             planted = [turn_trees.trunk(opened.turns, context) for context in contexts]
             rows = [self._choosing(tree, prepared.grown(*tree.planted(0, 1)), 1) for prepared in planted]
-            return [self._chosen(passes, tree, states) for states in passes.read(rows)]
+            return [self._order_probabilities(passes, tree, states) for states in passes.read(rows)]
 
-    def judge(self, asked: Sequence[Judging]) -> list[list[float]]:
+    def judge(self, requests: Sequence[Judging]) -> list[list[float]]:
         self._need_evaluation()
         with self._lock:
             if self._shape.layout == "plain":
-                return self._judge_in_lines(asked)
-            return self._judge_trees([self._planted(one) for one in asked])
+                return self._judge_in_lines(requests)
+            return self._judge_trees([self._planted(one) for one in requests])
 
-    def check(self, asked: Sequence[Judging], orders: Sequence[Order]) -> list[tuple[dict[Order, float], list[float]]]:
+    def check(
+        self, requests: Sequence[Judging], orders: Sequence[Order]
+    ) -> list[tuple[dict[Order, float], list[float]]]:
         self._need_evaluation()
         if self._shape.layout == "plain":
             raise InputError("A plain line has no check.", remedy="Plan without `aware`, or train the layout tree.")
         with self._lock:
             passes, tree = self._ready()[1], self._orders(orders, check=True)
-            planted = [self._planted(one) for one in asked]
+            planted = [self._planted(one) for one in requests]
             if not tree.forks:
                 return [(tree.probabilities(()), scores) for scores in self._judge_trees(planted)]
             rows = []
@@ -149,29 +151,29 @@ class TorchUnified:
                 count = len(prepared.candidates)
                 scores = self._similarities(passes, states[:count])
                 self._remember(prepared, range(count), scores)
-                answers.append((self._chosen(passes, tree, states[count:]), scores))
+                answers.append((self._order_probabilities(passes, tree, states[count:]), scores))
             return answers
 
-    def write(self, asked: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
-        drafts: list[Draft] = [Draft("")] * len(asked)
+    def write(self, requests: Sequence[Writing], *, max_tokens: int) -> list[Draft]:
+        drafts: list[Draft] = [Draft("")] * len(requests)
         with self._lock:
             opened, passes = self._ready()
-            prepared = [self._prepared(opened, one) for one in asked]
-            for chosen in passes.batches([row for row, _ in prepared]):
-                answers = [AnswerText(_size(prepared[i][0]), self._marks(opened)) for i in chosen]
-                rows, writings = [prepared[i][0] for i in chosen], [asked[i] for i in chosen]
-                for _ in self._tokens(opened, passes, rows, answers, asked=writings, max_tokens=max_tokens):
+            prepared = [self._prepared(opened, one) for one in requests]
+            for batch in passes.batches([row for row, _ in prepared]):
+                answers = [AnswerText(_size(prepared[i][0]), self._marks(opened)) for i in batch]
+                rows, writings = [prepared[i][0] for i in batch], [requests[i] for i in batch]
+                for _ in self._tokens(opened, passes, rows, answers, requests=writings, max_tokens=max_tokens):
                     pass
-                for i, answer in zip(chosen, answers, strict=True):
+                for i, answer in zip(batch, answers, strict=True):
                     drafts[i] = answer.draft(prepared[i][1])
         return list(recorded(drafts))
 
-    def stream(self, asked: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
+    def stream(self, request: Writing, *, max_tokens: int) -> Iterator[str | Draft]:
         """Text pieces, then the draft; closing the iterator stops the generation."""
         opened, passes = self._ready()
-        row, notes = self._prepared(opened, asked)
+        row, notes = self._prepared(opened, request)
         answer = AnswerText(_size(row), self._marks(opened))
-        for _ in self._tokens(opened, passes, [row], [answer], asked=[asked], max_tokens=max_tokens):
+        for _ in self._tokens(opened, passes, [row], [answer], requests=[request], max_tokens=max_tokens):
             if piece := answer.fresh():
                 yield piece
         if piece := answer.fresh(last=True):
@@ -180,8 +182,8 @@ class TorchUnified:
 
     # judging
 
-    def _planted(self, asked: Judging) -> Planted:
-        return turn_trees.judging(self._ready()[0].turns, asked)
+    def _planted(self, request: Judging) -> Planted:
+        return turn_trees.judging(self._ready()[0].turns, request)
 
     def _judge_trees(self, planted: Sequence[Planted]) -> list[list[float]]:
         """Scores of all candidates; scores on the same dialogue are cached."""
@@ -203,17 +205,17 @@ class TorchUnified:
                 self._remember(planted[pack.turn], pack.owned, scores)
         return [[scores[i] for i in range(len(scores))] for scores in by_turn]
 
-    def _judge_in_lines(self, asked: Sequence[Judging]) -> list[list[float]]:
+    def _judge_in_lines(self, requests: Sequence[Judging]) -> list[list[float]]:
         """Score each candidate after the earlier ones and their similarities, all turns side by side.
 
         A line that would take more than half of the window begins again at the dialogue.
         """
         opened, passes = self._ready()
         turns = opened.turns
-        lines = [PlainLine(turns, one) for one in asked]
-        values: list[list[float]] = [[] for _ in asked]
-        for step in range(max((len(one.candidates) for one in asked), default=0)):
-            going = [i for i, one in enumerate(asked) if step < len(one.candidates)]
+        lines = [PlainLine(turns, one) for one in requests]
+        values: list[list[float]] = [[] for _ in requests]
+        for step in range(max((len(one.candidates) for one in requests), default=0)):
+            going = [i for i, one in enumerate(requests) if step < len(one.candidates)]
             rows = [TreeRow((Segment(lines[i].upto(step)),), ((0, -1),)) for i in going]
             for i, states in zip(going, passes.read(rows), strict=True):
                 logits = passes.logits(states, self._evaluation())
@@ -232,8 +234,8 @@ class TorchUnified:
         spelling = self._ready()[0].turns.spelling
         return [spelling.one(token) for token in EVALUATION]
 
-    def _remember(self, found: Planted, owned: Sequence[int], scores: Sequence[float]) -> None:
-        trunk, lines = found.segments[0].tokens, lines_of(found)
+    def _remember(self, planted: Planted, owned: Sequence[int], scores: Sequence[float]) -> None:
+        trunk, lines = planted.segments[0].tokens, lines_of(planted)
         cached = self._said.setdefault(trunk, {})
         cached.update((lines[i], score) for i, score in zip(owned, scores, strict=True))
         self._said.move_to_end(trunk)
@@ -259,7 +261,7 @@ class TorchUnified:
         return TreeRow(planted.segments, tuple((first + fork.segment, -1) for fork in tree.forks))
 
     @staticmethod
-    def _chosen(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
+    def _order_probabilities(passes: Passes, tree: OrderTree[Order], states: Tensor) -> dict[Order, float]:
         probabilities = []
         for fork, state in zip(tree.forks, states, strict=True):
             logits = passes.logits(state[None], fork.tokens)[0].tolist()
@@ -268,9 +270,9 @@ class TorchUnified:
 
     # writing
 
-    def _prepared(self, opened: LoadedUnified, asked: Writing) -> tuple[TreeRow, dict[str, str | float]]:
+    def _prepared(self, opened: LoadedUnified, request: Writing) -> tuple[TreeRow, dict[str, str | float]]:
         """The row of a response, and notes on what found no room."""
-        fitted, dropped = turn_trees.fit_evidence(opened.turns, asked)
+        fitted, dropped = turn_trees.fit_evidence(opened.turns, request)
         prepared = turn_trees.writing(opened.turns, fitted)
         notes = turn_trees.left_out_notes(opened.turns, fitted, prepared, dropped)
         return TreeRow(prepared.segments, ((len(prepared.segments) - 1, -1),)), notes
@@ -282,7 +284,7 @@ class TorchUnified:
         rows: Sequence[TreeRow],
         answers: Sequence[AnswerText],
         *,
-        asked: Sequence[Writing],
+        requests: Sequence[Writing],
         max_tokens: int,
     ) -> Iterator[None]:
         """Decode one token at a time for all rows together and yield after each.
@@ -299,26 +301,26 @@ class TorchUnified:
                 raise out_of_memory(len(rows[0].segments), error) from error
         states = torch.cat(reading.states)
         silent = torch.tensor(self._silent, dtype=torch.long, device=states.device)
-        moved = torch.tensor([one.ending for one in asked], device=states.device)
+        moved = torch.tensor([one.ending for one in requests], device=states.device)
         going = list(range(len(rows)))
         for step in range(min(max_tokens, self._shape.response)):
             logits = passes.spoken(states).index_fill_(-1, silent, -torch.inf)  # (B, V), where the model is
             logits[:, opened.turns.end] += moved
             if not step:
                 logits[:, opened.turns.end] = -torch.inf  # something is said
-            chosen = next_tokens(logits, [asked[i] for i in going], step)
-            logprobs = (logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)).tolist()
-            for i, token, logprob in zip(going, chosen.tolist(), logprobs, strict=True):
+            tokens = next_tokens(logits, [requests[i] for i in going], step)
+            logprobs = (logits.gather(-1, tokens[:, None])[:, 0] - logits.logsumexp(-1)).tolist()
+            for i, token, logprob in zip(going, tokens.tolist(), logprobs, strict=True):
                 answers[i].take(token, logprob, ends, opened.causal.text)
             yield
-            left = [place for place, i in enumerate(going) if not answers[i].finish]
-            if not left:
+            remaining = [place for place, i in enumerate(going) if not answers[i].finish]
+            if not remaining:
                 return
-            if 2 * len(left) <= len(going):
-                passes.spread(reading, left)
-                going, chosen, moved = [going[place] for place in left], chosen[left], moved[left]
+            if 2 * len(remaining) <= len(going):
+                passes.spread(reading, remaining)
+                going, tokens, moved = [going[place] for place in remaining], tokens[remaining], moved[remaining]
             if step + 1 < min(max_tokens, self._shape.response):
-                states = passes.go_on(reading, chosen)
+                states = passes.go_on(reading, tokens)
 
     @staticmethod
     def _marks(opened: LoadedUnified) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class Passes:
         """One pass over some rows."""
         layouts = [laid_out(row.segments) for row in rows]
         places = [[layout.place(*place) for place in row.places] for row, layout in zip(rows, layouts, strict=True)]
-        prefixes = [self._known(row, min(columns)) for row, columns in zip(rows, places, strict=True)]
+        prefixes = [self._cached_prefix(row, min(columns)) for row, columns in zip(rows, places, strict=True)]
         starts = [start for start, _ in prefixes]
         past = max(starts)
         width = max(len(layout.tokens) - start for layout, start in zip(layouts, starts, strict=True))
@@ -170,7 +170,7 @@ class Passes:
             logits = self.spoken(states).cpu()
             return logits if tokens is None else logits[:, list(tokens)]
 
-    def _known(self, row: TreeRow, first_place: int) -> tuple[int, Layers]:
+    def _cached_prefix(self, row: TreeRow, first_place: int) -> tuple[int, Layers]:
         """The cached prefix of a row's trunk, up to the first place that is needed."""
         prefix, layers = self.prefixes.find(row.trunk)
         return min(prefix, first_place), layers

@@ -14,11 +14,11 @@ Line: TypeAlias = tuple[int, ...]
 class PlainLine:
     """The line of a turn's candidates in the plain layout, up to the last judged one."""
 
-    def __init__(self, turns: TurnTokens, asked: Judging) -> None:
-        self._branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
+    def __init__(self, turns: TurnTokens, request: Judging) -> None:
+        self._branches = [turns.branch(candidate.source, candidate.text) for candidate in request.candidates]
         longest = max(turns.shape.window // 2, max(map(len, self._branches), default=0) + 1)
         self._room = longest
-        planted = turn_trees.trunk(turns, asked.context, asked.plan, room=longest)
+        planted = turn_trees.trunk(turns, request.context, request.plan, room=longest)
         self._trunk = planted.segments[0].tokens
         self._after: Line = ()
 

@@ -39,15 +39,15 @@ def trunk(turns: TurnTokens, context: Context, plan: Order | None = None, *, roo
     return Planted((Segment((*ids, *after)),), left_out=left_out, cut=cut)
 
 
-def judging(turns: TurnTokens, asked: Judging) -> Planted:
+def judging(turns: TurnTokens, request: Judging) -> Planted:
     """Trunk and candidates: each is a branch on the trunk, or, in the tree layout, on its parent."""
     if turns.shape.layout == "plain":
         raise InputError("A plain line has no branches.", remedy="Judge its candidates one after another.")
-    branches = [turns.branch(candidate.source, candidate.text) for candidate in asked.candidates]
-    tree = trunk(turns, asked.context, asked.plan, room=_deepest(asked.candidates, branches))
+    branches = [turns.branch(candidate.source, candidate.text) for candidate in request.candidates]
+    tree = trunk(turns, request.context, request.plan, room=_deepest(request.candidates, branches))
     places: list[int] = []
     segments = list(tree.segments)
-    for number, (candidate, branch) in enumerate(zip(asked.candidates, branches, strict=True)):
+    for number, (candidate, branch) in enumerate(zip(request.candidates, branches, strict=True)):
         on = 0
         if candidate.parent is not None and turns.shape.layout == "tree":
             if not 0 <= candidate.parent < number:
@@ -61,36 +61,36 @@ def judging(turns: TurnTokens, asked: Judging) -> Planted:
     return replace(tree, segments=tuple(segments), candidates=tuple(places))
 
 
-def checking(turns: TurnTokens, asked: Judging, order: Order) -> Planted:
+def checking(turns: TurnTokens, request: Judging, order: Order) -> Planted:
     """Trunk, candidates, and a plan that sees them all: its segment is the last one."""
-    tree = judging(turns, asked)
+    tree = judging(turns, request)
     return tree.grown(Segment(turns.check(order), 0, tree.candidates))
 
 
-def writing(turns: TurnTokens, asked: Writing) -> Planted:
+def writing(turns: TurnTokens, request: Writing) -> Planted:
     """Everything before the response; the response goes on where the last segment ends.
 
     In the paper's layout that segment is one more [EOE], which sees all evidence.
     """
-    written = asked.written
+    sequence = request.written
     if turns.shape.layout != "paper":
-        after = (*turns.plan(written.plan), *turns.evidence(written.evidence))
-        tree = trunk(turns, asked.context, room=len(after) + turns.shape.response)
+        after = (*turns.plan(sequence.plan), *turns.evidence(sequence.evidence))
+        tree = trunk(turns, request.context, room=len(after) + turns.shape.response)
         return replace(tree, segments=(Segment((*tree.segments[0].tokens, *after)),))
-    branches = [judged_evidence(turns, shown) for shown in written.evidence]
+    branches = [judged_evidence(turns, shown) for shown in sequence.evidence]
     room = max(map(len, branches), default=0) + turns.shape.response
-    tree = trunk(turns, asked.context, written.plan, room=room)
+    tree = trunk(turns, request.context, sequence.plan, room=room)
     grown = tree.grown(*(Segment(branch, 0) for branch in branches))
     places = tuple(range(1, len(grown.segments)))
     return replace(grown, candidates=places).grown(Segment(turns.ids((END_OF_EVIDENCE,)), 0, places))
 
 
-def fit_evidence(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
+def fit_evidence(turns: TurnTokens, request: Writing, *, dialogue: int = 64) -> tuple[Writing, int]:
     """Drop the least similar evidence until `dialogue` tokens of room are left; returns the task and the number
     dropped."""
-    written, paper = asked.written, turns.shape.layout == "paper"
-    rows = list(written.evidence)
-    room = turns.shape.window - turns.shape.response - len(turns.plan(written.plan)) - dialogue
+    sequence, paper = request.written, turns.shape.layout == "paper"
+    rows = list(sequence.evidence)
+    room = turns.shape.window - turns.shape.response - len(turns.plan(sequence.plan)) - dialogue
 
     def needed() -> int:
         return (
@@ -102,17 +102,17 @@ def fit_evidence(turns: TurnTokens, asked: Writing, *, dialogue: int = 64) -> tu
     while rows and needed() > room:
         worst = min(reversed(range(len(rows))), key=lambda i: rows[i].tenths or 0)
         del rows[worst]
-    dropped = len(written.evidence) - len(rows)
-    return (replace(asked, written=replace(written, evidence=tuple(rows))) if dropped else asked), dropped
+    dropped = len(sequence.evidence) - len(rows)
+    return (replace(request, written=replace(sequence, evidence=tuple(rows))) if dropped else request), dropped
 
 
-def left_out_notes(turns: TurnTokens, asked: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
+def left_out_notes(turns: TurnTokens, request: Writing, planted: Planted, dropped: int) -> dict[str, str | float]:
     """Notes on a reply about text that found no room; `asked` is the request without the `dropped` evidence."""
     counts = {
         "turns_left_out": planted.left_out,
         "turn_cut": planted.cut,
         "evidence_left_out": dropped,
-        "evidence_cut": sum(turns.is_too_long(shown.text) for shown in asked.written.evidence),
+        "evidence_cut": sum(turns.is_too_long(shown.text) for shown in request.written.evidence),
     }
     return {name: float(count) for name, count in counts.items() if count}
 

@@ -42,11 +42,11 @@ class HfVocabulary:
     @cached_property
     def reserved(self) -> tuple[int, ...]:
         """Control tokens that neither begin, end nor pad a text, nor order a chat; then rows that are no token's."""
-        named = {getattr(self._tokenizer, f"{name}_token_id", None) for name in _NAMED}
+        special_ids = {getattr(self._tokenizer, f"{name}_token_id", None) for name in _NAMED}
         added = getattr(self._tokenizer, "added_tokens_decoder", {})
         control = {int(i): token.content for i, token in added.items() if token.special or _is_control(token.content)}
         rows = set(range(self._size)) - set(map(int, self._tokenizer.get_vocab().values()))
-        return _spare(control, named, str(self._tokenizer.chat_template or ""), self._size, rows)
+        return _spare(control, special_ids, str(self._tokenizer.chat_template or ""), self._size, rows)
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text; what spells a control token is split like any other text."""
@@ -86,8 +86,8 @@ class LlamaVocabulary:
         tokens, types = self._table[_TOKENS], self._table.get(_TYPES, ())
         control = {i: tokens[i] for i, kind in enumerate(types) if kind == _CONTROL}
         rows = (i for i, kind in enumerate(types) if kind == _UNUSED)
-        named = {self._table.get(_named_key(name)) for name in _NAMED_IDS}
-        return _spare(control, named, self._table.get(_TEMPLATE, ""), len(tokens), rows)
+        special_ids = {self._table.get(_named_key(name)) for name in _NAMED_IDS}
+        return _spare(control, special_ids, self._table.get(_TEMPLATE, ""), len(tokens), rows)
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text; what spells a control token is split like any other text."""
@@ -110,9 +110,9 @@ def sound(text: str) -> str:
 
 
 def _spare(
-    control: Mapping[int, str], named: set[int | None], template: str, size: int, rows: Iterable[int]
+    control: Mapping[int, str], special_ids: set[int | None], template: str, size: int, rows: Iterable[int]
 ) -> tuple[int, ...]:
-    free = [i for i, text in control.items() if i not in named and text not in _CHAT and text not in template]
+    free = [i for i, text in control.items() if i not in special_ids and text not in _CHAT and text not in template]
     return *(i for i in sorted(free) if i < size), *(i for i in sorted(rows) if i not in control)
 
 

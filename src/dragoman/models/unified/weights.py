@@ -123,7 +123,7 @@ def for_training(
 
 
 def first_rows(
-    causal: Causal, spelling: Spelling, vocabulary: TokenVocabulary, meant: Mapping[Token, str], *, seed: int
+    causal: Causal, spelling: Spelling, vocabulary: TokenVocabulary, words: Mapping[Token, str], *, seed: int
 ) -> dict[str, Tensor]:
     """Initial new rows: the mean embedding of each description plus noise; `outputs` too where they are not tied."""
     size = vocabulary_rows(causal)
@@ -143,7 +143,7 @@ def first_rows(
     for name, layer in layers.items():
         weight = layer.weight.detach().float().cpu()
         spread = weight[:: max(1, len(weight) // 4096)].std()
-        means = torch.stack([weight[vocabulary.encode(meant[token])].mean(0) for token in tokens])
+        means = torch.stack([weight[vocabulary.encode(words[token])].mean(0) for token in tokens])
         rows[name] = means + _NOISE * spread * torch.randn(means.shape, generator=chance)
     return rows
 

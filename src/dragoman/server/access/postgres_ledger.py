@@ -118,8 +118,8 @@ class PostgresLedger:
     def _now(self, given: float) -> float | None:
         return given if self._own_clock else None
 
-    def _run(self, sql: str, given: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        return self._database.once(sql.format(schema=f'"{self._database.schema}"'), given)
+    def _run(self, sql: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        return self._database.once(sql.format(schema=f'"{self._database.schema}"'), values)
 
 
 def postgres_ledger(url: str, *, schema: str = "dragoman", wait_seconds: float = 5.0) -> PostgresLedger:

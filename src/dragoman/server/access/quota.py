@@ -13,7 +13,7 @@ from time import monotonic
 
 from dragoman.core.errors import ServiceError
 from dragoman.core.values import Scope
-from dragoman.sources.upload_folders import Amount, StorageUsage, counted, elsewhere, place_id
+from dragoman.sources.upload_folders import StorageUsage, UploadUsage, counted, elsewhere, place_id
 
 _GB = 2**30
 _STALE, _SOON = 60.0, 1.0
@@ -55,13 +55,13 @@ class ChatUsage:
         if most is None or count is None:
             return
         with self._lock:
-            at, held = self._known.get(scope, (0.0, -1))
+            at, usage = self._known.get(scope, (0.0, -1))
         age = monotonic() - at
-        if held < 0 or age > _STALE or (held + more > most and age > _SOON):  # somebody may have deleted some
-            at, held = monotonic(), count(scope)
-        is_full = held + more > most
+        if usage < 0 or age > _STALE or (usage + more > most and age > _SOON):  # somebody may have deleted some
+            at, usage = monotonic(), count(scope)
+        is_full = usage + more > most
         with self._lock:
-            self._known[scope] = at, held if is_full else held + more
+            self._known[scope] = at, usage if is_full else usage + more
             self._known.move_to_end(scope)
             while len(self._known) > _MOST_USERS:
                 self._known.popitem(last=False)
@@ -72,8 +72,8 @@ class ChatUsage:
         """Count what else a turn has stored: its reply and its trace."""
         with self._lock:
             if scope in self._known:
-                at, held = self._known[scope]
-                self._known[scope] = at, held + more
+                at, usage = self._known[scope]
+                self._known[scope] = at, usage + more
 
 
 class Stock:
@@ -84,22 +84,22 @@ class Stock:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[Path, tuple[float, dict[str, Amount]]] = {}
+        self._known: dict[Path, tuple[float, dict[str, UploadUsage]]] = {}
 
     @contextmanager
-    def claiming(self, folder: Path, more: Amount, quota: Quota, *, private: bool) -> Iterator[Claim]:
+    def claiming(self, folder: Path, more: UploadUsage, quota: Quota, *, private: bool) -> Iterator[Claim]:
         """Claim space in a user's (or the shared) folder during a write; released if the write fails."""
         with self._lock:
             amounts = self._amounts(folder.parent)
-            held = amounts.get(folder.name, Amount())
+            usage = amounts.get(folder.name, UploadUsage())
             self._claim(folder, amounts, more, quota, private=private)
-            amounts[folder.name] = held + more
+            amounts[folder.name] = usage + more
             counted_at = self._known[folder.parent][0]
         claim = Claim(more)
         try:
             yield claim
         except BaseException:
-            claim.used = Amount()
+            claim.used = UploadUsage()
             raise
         finally:
             if self._known.get(folder.parent, (None,))[0] == counted_at:
@@ -107,18 +107,20 @@ class Stock:
             else:  # counted anew meanwhile, with a part of what was written
                 self.recount(folder)
 
-    def add(self, folder: Path, more: Amount) -> None:
+    def add(self, folder: Path, more: UploadUsage) -> None:
         """Record a change of a folder's size."""
         with self._lock:
             amounts = self._amounts(folder.parent)
-            amounts[folder.name] = amounts.get(folder.name, Amount()) + more
+            amounts[folder.name] = amounts.get(folder.name, UploadUsage()) + more
 
-    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+    def _claim(
+        self, folder: Path, amounts: Mapping[str, UploadUsage], more: UploadUsage, quota: Quota, *, private: bool
+    ) -> None:
         """Raise an error if the quota is exceeded."""
-        held, whole = amounts.get(folder.name, Amount()), sum(amounts.values(), Amount())
+        usage, whole = amounts.get(folder.name, UploadUsage()), sum(amounts.values(), UploadUsage())
         _check("tenant", whole, more, quota.tenant_bytes, quota.tenant_files)
         if private:
-            _check("user", held, more, quota.user_bytes, quota.user_files)
+            _check("user", usage, more, quota.user_bytes, quota.user_files)
 
     def recount(self, folder: Path) -> None:
         """Recount the tenant of a folder at the next request."""
@@ -128,14 +130,14 @@ class Stock:
     def check_here(self, folder: Path) -> None:
         """Raise an error if the files of the folder's owner are on another server."""
 
-    def _amounts(self, tenant: Path) -> dict[str, Amount]:
+    def _amounts(self, tenant: Path) -> dict[str, UploadUsage]:
         at, amounts = self._known.get(tenant, (0.0, {}))
         if tenant not in self._known or monotonic() - at > _STALE:
             amounts = self._counted(tenant)
             self._known[tenant] = monotonic(), amounts
         return amounts
 
-    def _counted(self, tenant: Path) -> dict[str, Amount]:
+    def _counted(self, tenant: Path) -> dict[str, UploadUsage]:
         return {entry.name: counted(Path(entry.path)) for entry in _entries(tenant) if entry.is_dir()}
 
 
@@ -146,16 +148,18 @@ class SharedStock(Stock):
         super().__init__()
         self._usage = usage
 
-    def add(self, folder: Path, more: Amount) -> None:
+    def add(self, folder: Path, more: UploadUsage) -> None:
         super().add(folder, more)
-        if more != Amount():
-            self._told(folder, more, {})
+        if more != UploadUsage():
+            self._refusal(folder, more, {})
 
-    def _claim(self, folder: Path, amounts: Mapping[str, Amount], more: Amount, quota: Quota, *, private: bool) -> None:
+    def _claim(
+        self, folder: Path, amounts: Mapping[str, UploadUsage], more: UploadUsage, quota: Quota, *, private: bool
+    ) -> None:
         limits = {"tenant_bytes": quota.tenant_bytes, "tenant_files": quota.tenant_files}
         if private:
             limits |= {"user_bytes": quota.user_bytes, "user_files": quota.user_files}
-        full_of = self._told(folder, more, limits)
+        full_of = self._refusal(folder, more, limits)
         if full_of == "elsewhere":
             raise elsewhere()
         if full_of is not None:
@@ -173,13 +177,13 @@ class SharedStock(Stock):
         with self._lock:
             self._amounts(folder.parent)  # the others are to know at once
 
-    def _counted(self, tenant: Path) -> dict[str, Amount]:
+    def _counted(self, tenant: Path) -> dict[str, UploadUsage]:
         amounts = super()._counted(tenant)
-        held = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
-        self._usage.count(place_id(tenant.parent), tenant.name, held)
+        usage = {name: (amount.bytes, amount.files) for name, amount in amounts.items()}
+        self._usage.count(place_id(tenant.parent), tenant.name, usage)
         return amounts
 
-    def _told(self, folder: Path, more: Amount, limits: Mapping[str, int | None]) -> str | None:
+    def _refusal(self, folder: Path, more: UploadUsage, limits: Mapping[str, int | None]) -> str | None:
         tenant = folder.parent
         return self._usage.claim(place_id(tenant.parent), tenant.name, folder.name, (more.bytes, more.files), limits)
 
@@ -188,7 +192,7 @@ class SharedStock(Stock):
 class Claim:
     """Claimed space, and how much of it was used."""
 
-    used: Amount
+    used: UploadUsage
 
 
 def full(whose: str, what: str, limit: str) -> ServiceError:
@@ -201,10 +205,10 @@ def full(whose: str, what: str, limit: str) -> ServiceError:
     )
 
 
-def _check(whose: str, held: Amount, more: Amount, most_bytes: int | None, most_files: int | None) -> None:
-    if most_bytes is not None and more.bytes > 0 and held.bytes + more.bytes > most_bytes:
+def _check(whose: str, usage: UploadUsage, more: UploadUsage, most_bytes: int | None, most_files: int | None) -> None:
+    if most_bytes is not None and more.bytes > 0 and usage.bytes + more.bytes > most_bytes:
         raise _too_many(whose, "bytes", most_bytes)
-    if most_files is not None and more.files > 0 and held.files + more.files > most_files:
+    if most_files is not None and more.files > 0 and usage.files + more.files > most_files:
         raise _too_many(whose, "files", most_files)
 
 

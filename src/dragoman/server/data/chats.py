@@ -123,16 +123,16 @@ def chats(seat: Seat, *, query: str = "", limit: int = 50) -> tuple[list[ChatRow
 
     With a query only chats whose title or text has all of its words. Of a chat and its branches the newest is listed.
     """
-    kept = settings(seat)
+    stored = settings(seat)
     titles = seat.assistant.store.dialogue(seat.scope, TITLES)
     names = list(reversed(seat.assistant.dialogues(user=seat.user)))
     if not query.strip():
-        hidden = {kept[name].branch_of for name in names if name in kept and kept[name].branch_of}
+        hidden = {stored[name].branch_of for name in names if name in stored and stored[name].branch_of}
         names = [name for name in names if name not in hidden]
-    names.sort(key=lambda name: not (name in kept and kept[name].pinned))
+    names.sort(key=lambda name: not (name in stored and stored[name].pinned))
     rows: list[ChatRow] = []
     for name in names:
-        row = _row(seat, name, kept.get(name, ChatSettings()), titles, query.casefold().split())
+        row = _row(seat, name, stored.get(name, ChatSettings()), titles, query.casefold().split())
         if row is not None:
             rows.append(row)
         if len(rows) > limit:
@@ -141,10 +141,14 @@ def chats(seat: Seat, *, query: str = "", limit: int = 50) -> tuple[list[ChatRow
 
 
 def _row(
-    seat: Seat, name: str, chosen: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
+    seat: Seat, name: str, chat_settings: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
 ) -> ChatRow | None:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
-    own_title = titles[chosen.title].text if chosen.title is not None and chosen.title < len(titles) else ""
+    own_title = (
+        titles[chat_settings.title].text
+        if chat_settings.title is not None and chat_settings.title < len(titles)
+        else ""
+    )
     first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
     own_title = "" if own_title == WITHHELD else own_title
     is_blank = not own_title and first in ("", WITHHELD)
@@ -156,7 +160,7 @@ def _row(
         if text is None:
             return None
         snippet = "" if text is title else _around(text, words[0])
-    return ChatRow(name, title, origin_of(name), began(name), chosen.pinned, bool(own_title), is_blank, snippet)
+    return ChatRow(name, title, origin_of(name), began(name), chat_settings.pinned, bool(own_title), is_blank, snippet)
 
 
 def _heading(texts: Sequence[str]) -> str:
@@ -229,8 +233,8 @@ def keep_control(seat: Seat, name: str, control: TurnControl, *, model: str = ""
 
 def control_of(seat: Seat, name: str) -> tuple[TurnControl, str]:
     """How turns of a chat search and use memory, and their language model, without sources and models that are gone."""
-    chosen = settings(seat).get(name, ChatSettings())
-    control, model = chosen.control, chosen.model if chosen.model in seat.models else ""
+    chat_settings = settings(seat).get(name, ChatSettings())
+    control, model = chat_settings.control, chat_settings.model if chat_settings.model in seat.models else ""
     if control.sources is None:
         return control, model
     declared = {source.name for source in seat.assistant.sources}
@@ -246,12 +250,12 @@ def branch(seat: Seat, name: str, at: int) -> str:
     if not 0 <= at < len(turns) or turns[at].speaker != "user":
         raise absent("question")
     check_chat_room(seat, sum(len(turn.text) for turn in turns[:at]))
-    made = new_chat()
+    branch_name = new_chat()
     waiting: list[Turn] = []
     for turn, trace in zip(turns[:at], traces[:at], strict=True):
         waiting.append(turn)
         if turn.speaker == "agent":
-            assistant.store.append(seat.scope, made, waiting, trace)
+            assistant.store.append(seat.scope, branch_name, waiting, trace)
             waiting = []
     old = settings(seat).get(name, ChatSettings())
     made_settings = ChatSettings(
@@ -263,20 +267,20 @@ def branch(seat: Seat, name: str, at: int) -> str:
         sources=old.sources,
         model=old.model,
     )
-    _change(seat, made, lambda _: made_settings)
-    return made
+    _change(seat, branch_name, lambda _: made_settings)
+    return branch_name
 
 
 def variants(seat: Seat, name: str) -> dict[int, Variants]:
     """The versions of each question of a chat that was asked again or edited, by the question's place."""
-    kept = settings(seat)
+    stored = settings(seat)
     there = set(seat.assistant.dialogues(user=seat.user)) | {name}
     groups: dict[int, Variants] = {}
     member, below, shared = name, "", sys.maxsize  # the chat shares the first `shared` turns of the member
-    seen = {name}
+    visited = {name}
     while True:
         children: dict[int, list[str]] = {}
-        for other, chosen in kept.items():
+        for other, chosen in stored.items():
             if chosen.branch_of == member and other in there and chosen.at <= shared:
                 children.setdefault(chosen.at, []).append(other)
         for at, others in children.items():
@@ -285,23 +289,23 @@ def variants(seat: Seat, name: str) -> dict[int, Variants]:
                 groups.setdefault(at, Variants(versions, versions.index(name)))
             elif at < shared:
                 groups.setdefault(at, Variants((name, *others), 0))
-        chosen = kept.get(member, ChatSettings())
-        if chosen.branch_of not in there or chosen.branch_of in seen:
+        chosen = stored.get(member, ChatSettings())
+        if chosen.branch_of not in there or chosen.branch_of in visited:
             return groups
         member, below, shared = chosen.branch_of, member, min(shared, chosen.at)
-        seen.add(member)
+        visited.add(member)
 
 
 def forget_chat(seat: Seat, name: str) -> int:
     """Delete a chat with its title and settings; returns the number of its turns. Facts learned from it stay."""
     erased = forget_dialogue(seat, name)
     with _CHANGING:
-        kept = settings(seat)
-        old = kept.pop(name, None)
+        stored = settings(seat)
+        old = stored.pop(name, None)
         if old is not None:
             if old.title is not None:
                 seat.assistant.store.erase_turns(seat.scope, TITLES, [old.title])
-            _write(seat, kept)
+            _write(seat, stored)
     return erased
 
 
@@ -333,16 +337,16 @@ def export_markdown(seat: Seat, name: str) -> str:
 
 def export_json(seat: Seat, name: str) -> View:
     """A chat with its settings and the explanation of each reply."""
-    chosen = settings(seat).get(name, ChatSettings())
-    row = _row(seat, name, chosen, seat.assistant.store.dialogue(seat.scope, TITLES))
+    chat_settings = settings(seat).get(name, ChatSettings())
+    row = _row(seat, name, chat_settings, seat.assistant.store.dialogue(seat.scope, TITLES))
     return {
         "id": name,
         "agent": seat.agent,
         "title": row.title if row is not None else "",
         "origin": origin_of(name),
-        "pinned": chosen.pinned,
-        "user": chosen.user,
-        "metadata": dict(chosen.metadata),
+        "pinned": chat_settings.pinned,
+        "user": chat_settings.user,
+        "metadata": dict(chat_settings.metadata),
         "turns": dialogue(seat, name),
     }
 
@@ -355,19 +359,19 @@ def _exists(seat: Seat, name: str) -> None:
 
 def _change(seat: Seat, name: str, change: Callable[[ChatSettings], ChatSettings]) -> None:
     with _CHANGING:
-        kept = settings(seat)
-        old = kept.get(name, ChatSettings())
+        stored = settings(seat)
+        old = stored.get(name, ChatSettings())
         new = change(old)
         if new != old:
-            _write(seat, {**kept, name: new})
+            _write(seat, {**stored, name: new})
 
 
-def _write(seat: Seat, kept: Mapping[str, ChatSettings]) -> None:
+def _write(seat: Seat, stored: Mapping[str, ChatSettings]) -> None:
     plain = asdict(ChatSettings())
     rows = {
-        name: {key: value for key, value in asdict(chosen).items() if value != plain[key]}
-        for name, chosen in kept.items()
-        if chosen != ChatSettings()
+        name: {key: value for key, value in asdict(chat_settings).items() if value != plain[key]}
+        for name, chat_settings in stored.items()
+        if chat_settings != ChatSettings()
     }
     text = json.dumps(rows, ensure_ascii=False)
     size = len(text)

@@ -95,10 +95,10 @@ def default_source(seat: Seat) -> str:
     """The source of uploads that name none: the caller's own, or else a shared one that the caller may write."""
     writable = [source for source in _documents(seat) if uploads.writable(seat, source)]
     own = [source.name for source in writable if source.private]
-    chosen = own or [source.name for source in writable]
-    if not chosen:
+    targets = own or [source.name for source in writable]
+    if not targets:
         raise AccessError("The agent has no source that this key may write.", remedy="Use an admin key.")
-    return chosen[-1]
+    return targets[-1]
 
 
 def _file(seat: Seat, source: Source, row: View) -> View:
@@ -215,11 +215,11 @@ def document_sources(assistant: Assistant) -> frozenset[str]:
 
 def sources_of(seat: Seat, stores: Sequence[str]) -> list[str]:
     """The sources of some vector stores of the agent, and those that hold no documents: facts about the user."""
-    named = [parse_store_id(store) for store in stores]
-    if any(agent != seat.agent for agent, _ in named):
+    store_ids = [parse_store_id(store) for store in stores]
+    if any(agent != seat.agent for agent, _ in store_ids):
         raise absent("vector store of this agent")
-    chosen = {_document_source(seat, source, "vector store").name for _, source in named}
-    return [one.name for one in seat.assistant.sources if one.name in chosen or one.about == "user"]
+    names = {_document_source(seat, source, "vector store").name for _, source in store_ids}
+    return [one.name for one in seat.assistant.sources if one.name in names or one.about == "user"]
 
 
 def _result(seat: Seat, source: Source, row: View) -> View:

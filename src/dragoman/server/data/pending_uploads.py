@@ -24,7 +24,7 @@ from dragoman.core.durable import sync_folder
 from dragoman.core.errors import DragomanError, ServiceError, StoreBusyError, StoreErasedError
 from dragoman.core.file_lock import try_lock
 from dragoman.sources.files import SourceFile, origin_of
-from dragoman.sources.upload_folders import FOLDER, Amount, erased_folders, staged_notes
+from dragoman.sources.upload_folders import FOLDER, UploadUsage, erased_folders, staged_notes
 
 _log = logging.getLogger("dragoman.server")
 _JOURNAL = "pending.json"
@@ -85,9 +85,9 @@ class PendingUpload:
                 _synced(out)
         self._staged[place] = staged
 
-    def settle(self, unread: Collection[Path]) -> Amount:
+    def settle(self, unread: Collection[Path]) -> UploadUsage:
         """Move the ingested files into place; returns the added amount."""
-        more = Amount()
+        more = UploadUsage()
         for place, staged in self._staged.items():
             if place not in unread:
                 change = amount_of([staged]) + -amount_of([place])
@@ -167,10 +167,10 @@ def sweep(state: Path, before: float) -> None:
             _log.warning("what an upload left cannot be removed: %s", error.strerror)
 
 
-def amount_of(places: Sequence[Path]) -> Amount:
+def amount_of(places: Sequence[Path]) -> UploadUsage:
     """The amount stored at some paths."""
     sizes = [place.stat().st_size for place in set(places) if place.is_file()]
-    return Amount(sum(sizes), len(sizes))
+    return UploadUsage(sum(sizes), len(sizes))
 
 
 def moved_into(place: Path, staged: Path) -> None:

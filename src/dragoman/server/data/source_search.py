@@ -47,7 +47,7 @@ def sources(seat: Seat) -> list[View]:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentEntry:
     """A document of a source: the `origin` of its passages, the name that is shown, and how many passages it has."""
 
     origin: str
@@ -55,15 +55,15 @@ class Document:
     passages: int
 
 
-def documents(seat: Seat, source: str) -> tuple[list[Document], bool]:
+def documents(seat: Seat, source: str) -> tuple[list[DocumentEntry], bool]:
     """The first documents of a source by name, and whether there are more; rows without a file count as one."""
     declared = seat.source(source)
     rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name)
     counts = Counter(row.origin for row in islice(rows, _MOST_PASSAGES))
     more = next(rows, None) is not None
-    shown = sorted(counts.items())
-    found = [Document(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in shown]
-    return found[:_MOST_DOCUMENTS], more or len(found) > _MOST_DOCUMENTS
+    entries = sorted(counts.items())
+    documents = [DocumentEntry(origin, origin.removeprefix(f"{FOLDER}/") or source, count) for origin, count in entries]
+    return documents[:_MOST_DOCUMENTS], more or len(documents) > _MOST_DOCUMENTS
 
 
 def first_passages(seat: Seat, source: str, origin: str) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from dragoman.sources.ingest import IngestReport
 from dragoman.sources.ingest_run import IngestRun
 from dragoman.sources.ledger import IngestLedger
 from dragoman.sources.limited_reading import limited_reading
-from dragoman.sources.upload_folders import FOLDER, Amount, source_folder
+from dragoman.sources.upload_folders import FOLDER, UploadUsage, source_folder
 
 MOST_BYTES = 32 * 1024 * 1024
 _BATCH = 64
@@ -91,7 +91,7 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
     root = _root(seat, source)
     places = [_place(root, safe_name(upload.name)) for upload in uploads]
     sizes = {place: _size(upload.content, most_bytes) for upload, place in zip(uploads, places, strict=True)}
-    more = Amount(sum(sizes.values()), len(sizes)) + -amount_of(places)
+    more = UploadUsage(sum(sizes.values()), len(sizes)) + -amount_of(places)
     with (
         seat.stock.claiming(root.parent, more, seat.quota, private=source.private) as claim,
         seat.assistant.hold(source.scope(seat.scope)),
@@ -140,12 +140,12 @@ def file(seat: Seat, source: Source, name: str) -> View:
 
 
 def _view(seat: Seat, source: Source, path: Path) -> View:
-    root, held = _root(seat, source), path.stat()
+    root, status = _root(seat, source), path.stat()
     passages = seat.assistant.store.passages(source.scope(seat.scope), source.name, origin=origin_of(path, root))
     return {
         "name": path.relative_to(root / FOLDER).as_posix(),
-        "bytes": held.st_size,
-        "modified": int(held.st_mtime),
+        "bytes": status.st_size,
+        "modified": int(status.st_mtime),
         "passages": sum(1 for _ in passages),
     }
 

@@ -66,9 +66,9 @@ def correct(seat: Seat, id: str, text: str) -> View:
     if _found_no_room(seat, learned):  # the old one goes first, then there is
         seat.assistant.forget(old.id, user=seat.user)
         return views.learned(replace(_learned(seat, text), forgotten=(old,))) or {}
-    kept = {row.id for row in (*learned.added, *learned.joined)}
+    live = {row.id for row in (*learned.added, *learned.joined)}
     # Where the rules see no contradiction between the two, the user has just said that there is one.
-    if old.id not in kept | {row.id for row in learned.superseded}:
+    if old.id not in live | {row.id for row in learned.superseded}:
         seat.assistant.forget(old.id, user=seat.user)
         learned = replace(learned, forgotten=(*learned.forgotten, old))
     return views.learned(learned) or {}
@@ -185,8 +185,8 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
         if before not in names:
             raise absent("dialogue")
         names = names[names.index(before) + 1 :]
-    shown = [_summary(seat, name) for name in names[:limit]]
-    return shown, len(names) > limit
+    summaries = [_summary(seat, name) for name in names[:limit]]
+    return summaries, len(names) > limit
 
 
 def dialogue(seat: Seat, name: str) -> list[View]:
@@ -202,7 +202,7 @@ def _turns(seat: Seat, name: str) -> list[View]:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
     replies = seat.assistant.replies(user=seat.user, dialogue=name)
     return [
-        views.turn(turn, None if reply is None else _told(seat, name, place, reply))
+        views.turn(turn, None if reply is None else _turn_view(seat, name, place, reply))
         # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
         for place, (turn, reply) in enumerate(zip(turns, replies, strict=False))
     ]
@@ -284,7 +284,7 @@ def _summary(seat: Seat, name: str) -> View:
     return {"id": name, "turns": len(turns), "begins": first.text[:120] if first else ""}
 
 
-def _told(seat: Seat, name: str, place: int, reply: Reply) -> View:
+def _turn_view(seat: Seat, name: str, place: int, reply: Reply) -> View:
     return views.done(TurnDone(reply, seat.agent, name, place, usage_of(reply), reply.trace.seconds))
 
 

@@ -95,7 +95,7 @@ _PROBLEM: dict[str, Any] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schema
 def _handle_errors(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> Response:
         if isinstance(error, LEFT):
-            return Response(status_code=400)  # which the door does not let out
+            return Response(status_code=400)  # the client has left
         return problem_response(request, problem_of(error))
 
     async def invalid(request: Request, error: Exception) -> Response:
@@ -118,10 +118,10 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _describe(app: FastAPI) -> None:
     """The OpenAPI document, with error responses in their own media type."""
-    made = app.openapi
+    default_openapi = app.openapi
 
     def openapi() -> dict[str, Any]:
-        document = made()
+        document = default_openapi()
         components = document.setdefault("components", {})
         components.setdefault("schemas", {}).pop("HTTPValidationError", None)
         components["schemas"].pop("ValidationError", None)

@@ -1,11 +1,11 @@
-"""Tools in a chat request: checked, and made into the tools that a turn lends to the reading model."""
+"""Tools of a chat request, checked and converted for the model that writes the reply."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dragoman.core.errors import InputError
-from dragoman.models.tool_calls import Tool, ToolCall, ToolChoice, ToolMessage
+from dragoman.models.tool_calls import ToolCall, ToolChoice, ToolMessage, ToolSpec
 from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.tool_schemas import ChosenTool
 from dragoman.server.http.views import View, dumps
@@ -23,13 +23,13 @@ _INSTRUCTING = ("system", "developer")
 def caller_tools(
     request: ChatRequest, text_of: Callable[[ChatMessage], str], *, why_not: str, is_whole: bool
 ) -> CallerTools | None:
-    """The tools that a request lends; None if it has none to call, and no results of any.
+    """The tools of a request; None if it has none to call, and no results of any.
 
     `why_not` says why the agent cannot use tools, and refuses a request that needs them. `is_whole` says that the
     messages are the whole conversation.
     """
-    spoken = [(place, message) for place, message in enumerate(request.messages) if message.role not in _INSTRUCTING]
-    exchanged = next((place for place, message in spoken if message.role == "tool" or message.tool_calls), None)
+    dialogue = [(place, message) for place, message in enumerate(request.messages) if message.role not in _INSTRUCTING]
+    exchanged = next((place for place, message in dialogue if message.role == "tool" or message.tool_calls), None)
     choice, only = _choice(request)
     if exchanged is not None and why_not:
         where = "role" if request.messages[exchanged].role == "tool" else "tool_calls"
@@ -45,7 +45,7 @@ def caller_tools(
         raise refused("tool_choice", f"There is no tool '{only}' in `tools`.")
     return CallerTools(
         tools,
-        _messages(spoken, text_of),
+        _messages(dialogue, text_of),
         is_whole,
         choice,
         only,
@@ -55,39 +55,39 @@ def caller_tools(
 
 
 def _choice(request: ChatRequest) -> tuple[ToolChoice, str]:
-    chosen = request.tool_choice
-    if isinstance(chosen, ChosenTool):
-        return "required", chosen.function.name
-    return chosen or "auto", ""
+    choice = request.tool_choice
+    if isinstance(choice, ChosenTool):
+        return "required", choice.function.name
+    return choice or "auto", ""
 
 
-def _tools(request: ChatRequest) -> tuple[Tool, ...]:
+def _tools(request: ChatRequest) -> tuple[ToolSpec, ...]:
     given = request.tools or []
     if len(given) > _MOST_TOOLS:
         raise refused("tools", f"There are {len(given)}; at most {_MOST_TOOLS} are taken.")
     size = len(dumps([tool.model_dump(mode="json") for tool in given]))
     if size > _MOST_BYTES:
         raise refused("tools", f"They have {size:,} bytes; at most {_MOST_BYTES:,} are taken.")
-    tools: dict[str, Tool] = {}
+    tools: dict[str, ToolSpec] = {}
     for place, tool in enumerate(given):
         function = tool.function
         if tool.type != "function" or function is None:
             raise refused(f"tools.{place}.type", f"Tools of the type '{tool.type[:40]}' are not supported.")
         if function.name in tools:
             raise refused(f"tools.{place}.function.name", f"Two tools are called '{function.name}'.")
-        tools[function.name] = Tool(
+        tools[function.name] = ToolSpec(
             function.name, function.description or "", function.parameters or {}, function.strict
         )
     return tuple(tools.values())
 
 
 def _messages(
-    spoken: Sequence[tuple[int, ChatMessage]], text_of: Callable[[ChatMessage], str]
+    dialogue: Sequence[tuple[int, ChatMessage]], text_of: Callable[[ChatMessage], str]
 ) -> tuple[ToolMessage, ...]:
     """The conversation; raises an error unless every call has its result, and every result its call."""
     messages: list[ToolMessage] = []
     waiting: dict[str, str] = {}
-    for place, message in spoken:
+    for place, message in dialogue:
         if message.role == "tool":
             if waiting.pop(message.tool_call_id or "", None) is None:
                 raise InputError(

@@ -106,10 +106,10 @@ def refused(parameter: str, note: str, *, remedy: str = "") -> ServiceError:
     )
 
 
-def checked_request(given: Mapping[str, Any]) -> ChatRequest:
+def checked_request(fields: Mapping[str, Any]) -> ChatRequest:
     """A chat request from the fields of another API; a value that does not fit is refused by its name."""
     try:
-        return ChatRequest.model_validate(given)
+        return ChatRequest.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise refused(".".join(str(part) for part in first["loc"]), f"{first['msg']}.") from None

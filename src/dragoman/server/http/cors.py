@@ -29,8 +29,8 @@ def origin_of(url: str) -> str:
             f"'{url}' is no origin of a page.",
             remedy="Give scheme, host and port, as in --allow-origin https://chat.example.org. There is no wildcard.",
         )
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+    address = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{address}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
 
 
 class Origins:
@@ -65,10 +65,10 @@ class Origins:
 
 def _permission(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
     """The preflight answer. Any request header is allowed: client libraries add their own, which are ignored."""
-    asked = headers.get(b"access-control-request-headers", b"")
+    requested = headers.get(b"access-control-request-headers", b"")
     response_headers = [
         (b"access-control-allow-methods", _METHODS),
-        (b"access-control-allow-headers", asked if asked and len(asked) <= _LONGEST else _HEADERS),
+        (b"access-control-allow-headers", requested if requested and len(requested) <= _LONGEST else _HEADERS),
         (b"access-control-max-age", _SECONDS),
     ]
     if headers.get(b"access-control-request-private-network") == b"true":

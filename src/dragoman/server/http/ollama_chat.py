@@ -38,12 +38,12 @@ def agent_name(model: str) -> str:
 
 
 def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequest:
-    """The chat request that a request of Ollama's API stands for."""
+    """Convert a request of Ollama's API into a chat request."""
     extra = dict(request.model_extra or {})
     for name, note in _REFUSED.items():
         if extra.pop(name, None):
             raise refused(name, note)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **extra,
         "model": agent_name(request.model),
         "messages": _messages(request),
@@ -52,16 +52,16 @@ def chat_request(request: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     }
     if (options := request.options) is not None:
         predict = options.num_predict
-        given["max_tokens"] = predict if predict is not None and predict > 0 else None
-        given["stop"] = options.stop
-        given["temperature"], given["seed"] = options.temperature, options.seed
-        given["dragoman"] = request.dragoman or options.dragoman
-        given |= {f"options.{name}": value for name, value in (options.model_extra or {}).items()}
+        fields["max_tokens"] = predict if predict is not None and predict > 0 else None
+        fields["stop"] = options.stop
+        fields["temperature"], fields["seed"] = options.temperature, options.seed
+        fields["dragoman"] = request.dragoman or options.dragoman
+        fields |= {f"options.{name}": value for name, value in (options.model_extra or {}).items()}
     if request.format == "json":
-        given["response_format"] = {"type": "json_object"}
+        fields["response_format"] = {"type": "json_object"}
     elif isinstance(request.format, dict):
-        given["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.format}}
-    return checked_request(given)
+        fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.format}}
+    return checked_request(fields)
 
 
 def _messages(request: OllamaChatRequest | OllamaGenerateRequest) -> list[View]:
@@ -102,12 +102,12 @@ def _message(place: int, message: OllamaMessage, ids: _CallIds) -> View:
     extra = message.model_extra or {}
     if extra.get("images"):
         raise refused(f"messages.{place}.images", "Messages are text only.")
-    spoken: View = {"role": message.role, "content": message.content}
+    row: View = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        spoken["tool_calls"] = ids.called(message.tool_calls)
+        row["tool_calls"] = ids.called(message.tool_calls)
     if message.role == "tool":
-        spoken["tool_call_id"] = ids.answered(message.tool_call_id)
-    return spoken
+        row["tool_call_id"] = ids.answered(message.tool_call_id)
+    return row
 
 
 class OllamaTurn:

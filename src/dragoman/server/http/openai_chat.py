@@ -92,8 +92,8 @@ class ChatTurn:
         self._ends: DialogueMatch | None = None
         self._once = once
         self._whose = (request.model, caller.tenant, caller.user)
-        named = dialogue or (request.dragoman.dialogue if request.dragoman else None)
-        self._is_named = named is not None
+        target = dialogue or (request.dragoman.dialogue if request.dragoman else None)
+        self._is_named = target is not None
         tools = caller_tools(request, _text, why_not=reader.why_no_tools, is_whole=not self._is_named)
         *earlier, last = [message for message in request.messages if _is_turn(message)] or [_NOBODY]
         if last.role != "user":
@@ -105,15 +105,15 @@ class ChatTurn:
         if (request.model_extra or {}).get("store") is False:
             control = replace(control, keep=False)
         self._claimed: str | None = None
-        if named is not None:
-            check_dialogue(named)
+        if target is not None:
+            check_dialogue(target)
         instructions = _instructions(request)
         self._instructed = bool(instructions)
         self._sampling = request.sampling if reader.takes_sampling else None
         self.ask = CallerTurn(
             self._text,
             request.model,
-            named or "",
+            target or "",
             request=once,
             instructions=instructions,
             control=control,

@@ -97,8 +97,8 @@ class ResponseInput:
 
     def chat_request(self, sources: Sequence[str] | None = None) -> ChatRequest:
         """The chat request; `sources` are those that a `file_search` names."""
-        given = dict(self.fields)
-        extension = given.get("dragoman")
+        fields = dict(self.fields)
+        extension = fields.get("dragoman")
         control = dict(extension) if isinstance(extension, dict) else {}
         if sources is not None:
             if control.get("sources") is not None:
@@ -106,7 +106,7 @@ class ResponseInput:
             control["sources"] = list(sources)
         if self.tools.retrieve is not None:
             control["retrieve"] = self.tools.retrieve
-        return checked_request({**given, **({"dragoman": control} if control else {})})
+        return checked_request({**fields, **({"dragoman": control} if control else {})})
 
 
 def response_input(request: ResponsesRequest, earlier: list[View]) -> ResponseInput:

@@ -93,20 +93,20 @@ class ApiProblem:
     def view(self, *, openai: bool = False, ollama: bool = False) -> View:
         """The problem as JSON; with `openai` or `ollama` also the `error` member of that API."""
         status, title = self.status, CODES[self.code][1]
-        shown: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
+        view: View = {"type": "about:blank", "title": title, "status": status, "code": self.code}
         if self.detail:
-            shown["detail"] = self.detail
+            view["detail"] = self.detail
         if self.remedy:
-            shown["remedy"] = self.remedy
+            view["remedy"] = self.remedy
         if self.errors:
-            shown["errors"] = list(self.errors)
+            view["errors"] = list(self.errors)
         message = " ".join(part for part in (self.detail or title, self.remedy) if part)
         if ollama:
-            shown["error"] = message
+            view["error"] = message
         if openai:
             kind = "invalid_request_error" if status < 500 else "server_error"
-            shown["error"] = {"message": message, "type": kind, "param": self.param, "code": self.code}
-        return shown
+            view["error"] = {"message": message, "type": kind, "param": self.param, "code": self.code}
+        return view
 
     def headers(self) -> dict[str, str]:
         headers = {"cache-control": "no-store"}
@@ -196,15 +196,15 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
 
 
 def _nearest(errors: Any) -> list[Any]:
-    """Of a field that takes one of several types the error of the type that the value is nearest to."""
-    kept: dict[tuple[str, ...], Any] = {}
+    """The error of the type nearest to the value, for a field that takes one of several types."""
+    by_location: dict[tuple[str, ...], Any] = {}
     for number, error in enumerate(errors):
         loc = [str(part) for part in error.get("loc", ())]
         fork = next((place for place, part in enumerate(loc) if _ALTERNATIVE.match(part)), None)
         field = (*loc[:fork], "") if fork is not None else (*loc, str(number))
-        if field not in kept or _distance(error) < _distance(kept[field]):
-            kept[field] = error
-    return list(kept.values())
+        if field not in by_location or _distance(error) < _distance(by_location[field]):
+            by_location[field] = error
+    return list(by_location.values())
 
 
 def _distance(error: Any) -> tuple[bool, int]:

@@ -76,10 +76,10 @@ class ReplyLimits:
 
     def _settled(self) -> int:
         """How much of the text cannot change any more: a stop text or a token may still be growing at its end."""
-        held = max(
+        overlap = max(
             (size for stop in self._stop for size in range(1, len(stop)) if self._text.endswith(stop[:size])), default=0
         )
-        end = len(self._text) - held
+        end = len(self._text) - overlap
         if self._max_tokens is not None:
             end = min(end, max((match.start() for match in _TOKEN.finditer(self._text)), default=0))
         return max(end, self._sent)

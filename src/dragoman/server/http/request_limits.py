@@ -102,7 +102,7 @@ class BrokenOffError(Exception):
 
 
 LEFT = (BrokenOffError, ClientDisconnect)
-"""What ends a request whose body will not come: nobody waits for an answer of the application's."""
+"""Errors of a request whose body will not come; its response is not sent."""
 
 
 class RequestLimits:

@@ -52,13 +52,13 @@ class ResponseTools:
     @property
     def fields(self) -> View:
         """Fields of the chat request."""
-        given: View = {"tools": list(self.functions)} if self.functions else {}
-        return given if self.choice is None else {**given, "tool_choice": self.choice}
+        view: View = {"tools": list(self.functions)} if self.functions else {}
+        return view if self.choice is None else {**view, "tool_choice": self.choice}
 
 
-def response_tools(given: dict[str, Any]) -> ResponseTools:
+def response_tools(fields: dict[str, Any]) -> ResponseTools:
     """Take `tools`, `tool_choice` and `include` out of a request's fields; raises an error for what is not done."""
-    tools, chosen, include = given.pop("tools", None), given.pop("tool_choice", None), given.pop("include", None)
+    tools, chosen, include = fields.pop("tools", None), fields.pop("tool_choice", None), fields.pop("include", None)
     if not isinstance(tools, list | None):
         raise refused("tools", "It must be a list.")
     search: FileSearch | None = None
@@ -78,7 +78,7 @@ def response_tools(given: dict[str, Any]) -> ResponseTools:
             raise refused("include", "The field `dragoman` says everything about a reply.")
     if search is not None:
         search = FileSearch(search.stores, search.most, _RESULTS in (include or []))
-    return _chosen(tuple(functions), search, chosen)
+    return _by_choice(tuple(functions), search, chosen)
 
 
 def _search(place: int, tool: Mapping[str, Any]) -> FileSearch:
@@ -92,7 +92,7 @@ def _search(place: int, tool: Mapping[str, Any]) -> FileSearch:
     return FileSearch(tuple(parsed.vector_store_ids), parsed.max_num_results or 20)
 
 
-def _chosen(functions: tuple[View, ...], search: FileSearch | None, chosen: Any) -> ResponseTools:
+def _by_choice(functions: tuple[View, ...], search: FileSearch | None, chosen: Any) -> ResponseTools:
     """Which tool is to be used: a search by the control of the turn, a function by the model."""
     if chosen in (None, "auto"):
         return ResponseTools(functions, None, search)
@@ -153,16 +153,22 @@ def call_items(calls: Sequence[Any], prefix: str) -> list[View]:
 
 
 def search_item(
-    id: str, agent: str, search: FileSearch, found: Sequence[Retrieval], *, question: str, documents: frozenset[str]
+    id: str,
+    agent: str,
+    search: FileSearch,
+    retrievals: Sequence[Retrieval],
+    *,
+    question: str,
+    documents: frozenset[str],
 ) -> View:
     """The item of a finished search: its queries and, where they are asked for, its results."""
-    asked = [each for each in found if documents & set(each.sources)]
+    document_retrievals = [each for each in retrievals if documents & set(each.sources)]
     results = None
     if search.lists_results:
-        pieces = [piece for each in asked for piece in each.evidence if piece.source in documents]
+        pieces = [piece for each in document_retrievals for piece in each.evidence if piece.source in documents]
         rows = sorted(pieces, key=lambda piece: -piece.relevance)[: search.most]
         results = [_result(agent, piece) for piece in rows]
-    queries = list(dict.fromkeys(each.query or question for each in asked))
+    queries = list(dict.fromkeys(each.query or question for each in document_retrievals))
     return {"type": "file_search_call", "id": id, "status": "completed", "queries": queries, "results": results}
 
 

@@ -20,7 +20,7 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _BREATH = 15.0
-"""Seconds of silence after which a comment is sent, so that nobody between takes the connection for dead."""
+"""Seconds of silence after which a comment is sent, so that proxies do not close the connection."""
 
 
 async def whole(run: RunningTurn, receive: Receive) -> TurnDone:

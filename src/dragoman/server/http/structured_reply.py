@@ -66,7 +66,7 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
     if form.type == "json_object" or form.json_schema is None:
         raise refused("response_format", "JSON without a schema says nothing of its fields; give a `json_schema`.")
     requested = form.json_schema.schema_
-    schema = _Schemas({**_named(requested, "definitions"), **_named(requested, "$defs")}).resolved(
+    schema = _Schemas({**_table_of(requested, "definitions"), **_table_of(requested, "$defs")}).resolved(
         "the schema", requested
     )
     if "object" not in _kinds(schema):
@@ -74,9 +74,9 @@ def check_format(form: ResponseFormat | None) -> dict[str, Json] | None:
     return schema
 
 
-def _named(schema: Mapping[str, Json], keyword: str) -> dict[str, Json]:
-    named = schema.get(keyword, {})
-    return named if isinstance(named, dict) else {}
+def _table_of(schema: Mapping[str, Json], keyword: str) -> dict[str, Json]:
+    tables = schema.get(keyword, {})
+    return tables if isinstance(tables, dict) else {}
 
 
 class _Schemas:
@@ -114,7 +114,7 @@ class _Schemas:
             if "array" in _kinds(flat["items"]):
                 raise refused("response_format", f"{_quoted(name)} is a list of lists, which cannot be filled.")
         if "object" in kinds and "anyOf" not in flat:
-            if not _named(schema, "properties"):
+            if not _table_of(schema, "properties"):
                 raise refused("response_format", f"{_quoted(name)} must be an object with properties.")
             flat["properties"] = {
                 key: self.resolved(key, inner, within, depth + 1) for key, inner in schema["properties"].items()
@@ -150,7 +150,7 @@ def _check_shape(name: str, schema: Mapping[str, Json]) -> None:
 
 def fill(schema: Mapping[str, Json], reply: Reply) -> str:
     """A reply as JSON of a checked schema; raises `UnfilledError` with a sentence where the turn says too little."""
-    content = _found(reply)
+    content = _filled_values(reply)
     if content is None:
         raise UnfilledError("I couldn't find that in the sources, so there is nothing to fill in.")
     return json.dumps(_object(schema, content), ensure_ascii=False)
@@ -169,7 +169,7 @@ def _object(schema: Mapping[str, Json], found: _Found) -> dict[str, Json]:
     return filled
 
 
-def _found(reply: Reply) -> _Found | None:
+def _filled_values(reply: Reply) -> _Found | None:
     drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
     draft = drafts[-1] if drafts else Draft(reply.text)
     if draft.notes.items() >= NO_ANSWER.items():
@@ -276,11 +276,11 @@ def _names(text: str, option: str) -> bool:
 def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
     """The only option that the answer names; yes and no stand for the decision."""
     decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
-    named = [option for option in options if isinstance(option, str) and option.lower() in decided]
-    if not named:
-        named = [option for option in options if isinstance(option, str) and _names(found.text, option)]
-    if len(named) == 1:
-        return named[0]
+    matches = [option for option in options if isinstance(option, str) and option.lower() in decided]
+    if not matches:
+        matches = [option for option in options if isinstance(option, str) and _names(found.text, option)]
+    if len(matches) == 1:
+        return matches[0]
     if nullable or None in options:
         return None
     raise UnfilledError

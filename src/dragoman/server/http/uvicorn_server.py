@@ -83,11 +83,11 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _watch_reader(self, before: int | None = None) -> None:
         """Disconnect clients that do not read their response, which would stay in memory."""
-        left = self.transport.get_write_buffer_size()
-        if left == before:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent == before:
             self.transport.abort()
             return
-        self._stalled = self.loop.call_later(_STALLED_SECONDS, self._watch_reader, left)
+        self._stalled = self.loop.call_later(_STALLED_SECONDS, self._watch_reader, unsent)
 
     def _refuse(self, problem: ApiProblem) -> None:
         """Answer an invalid request and close the connection."""

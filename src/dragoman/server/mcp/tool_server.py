@@ -181,8 +181,8 @@ class _Tools:
         """Facts that the agent remembers about the user: all, or those that match a query, best first."""
         with tool_errors():
             caller, agent = await self._who(context)
-            found = partial(user_data.facts, at=at, since=since, until=until)
-            rows = await self._service.do(caller, agent, found, query or None)
+            read_facts = partial(user_data.facts, at=at, since=since, until=until)
+            rows = await self._service.do(caller, agent, read_facts, query or None)
             text = "\n".join(f"- {row['text']}  [{row['id']}]" for row in rows) or "Nothing is remembered."
             return _result(text, Facts.model_validate({"facts": rows}))
 
@@ -244,7 +244,7 @@ _STEPS = {"memory": "memory read", "gate": "decided whether to search", "plan": 
 
 
 async def _followed(run: RunningTurn, context: Call) -> TurnDone:
-    """The end of a turn; clients that ask for progress are told each decision. A cancelled call cancels the turn."""
+    """Run a turn to its end, and report each decision to clients that ask for progress; a cancelled call cancels it."""
     last: TurnDone | None = None
     steps = 0
     async with aclosing(aiter(run)) as events:
@@ -265,7 +265,7 @@ def _answer(done: TurnDone) -> CallToolResult:
     # What the reply rests on comes first: a client may read no further.
     view["sources"].sort(key=lambda row: row["id"] not in view["quoted"])
     quoted = [row for row in view["sources"] if row["id"] in view["quoted"]]
-    return _result(_spoken(view), AskResult.model_validate(view), quoted)
+    return _result(_reply_text(view), AskResult.model_validate(view), quoted)
 
 
 def _last_turn(seat: Seat, dialogue: str) -> TurnDone:
@@ -297,9 +297,9 @@ def _result(text: str, value: BaseModel, passages: Sequence[View] = ()) -> CallT
     )
 
 
-def _spoken(told: View) -> str:
-    text = f"{told['text']}\n\nConfidence {told['confidence']:.2f}. Dialogue {told['dialogue']}."
-    return f"{text}\n\nSources:\n{_quotes(told['sources'])}" if told["sources"] else text
+def _reply_text(view: View) -> str:
+    text = f"{view['text']}\n\nConfidence {view['confidence']:.2f}. Dialogue {view['dialogue']}."
+    return f"{text}\n\nSources:\n{_quotes(view['sources'])}" if view["sources"] else text
 
 
 def _quotes(rows: list[View]) -> str:

@@ -152,7 +152,7 @@ class TurnSpan:
         self._tracer.start_span(name, below, SpanKind.INTERNAL, attributes, start_time=began).end(ended)
 
     def _attributes(self, done: TurnDone | None) -> Attributes:
-        found: Attributes = {
+        attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": PROVIDER,
             "gen_ai.agent.name": self._agent,
@@ -161,22 +161,22 @@ class TurnSpan:
             "gen_ai.output.type": "text",
         }
         if self._model:
-            found["gen_ai.request.model"] = self._model
+            attributes["gen_ai.request.model"] = self._model
         if self._content:
-            found["gen_ai.input.messages"] = _messages("user", self._ask.text)
-            found["input.value"] = self._ask.text  # by OpenInference, as Phoenix and Langfuse list it
+            attributes["gen_ai.input.messages"] = _messages("user", self._ask.text)
+            attributes["input.value"] = self._ask.text  # by OpenInference, as Phoenix and Langfuse list it
         if done is not None:
-            found["gen_ai.usage.input_tokens"] = done.usage.prompt_tokens
-            found["gen_ai.usage.output_tokens"] = done.usage.completion_tokens
-            found["gen_ai.response.finish_reasons"] = ("stop",)
-            found["dragoman.confidence"] = done.reply.confidence
-            found["dragoman.gate.retrieve"] = done.reply.verdict.retrieve
-            found["dragoman.plan.sources"] = done.reply.plan.sources
-            found["dragoman.evidence.count"] = len(done.reply.evidence)
+            attributes["gen_ai.usage.input_tokens"] = done.usage.prompt_tokens
+            attributes["gen_ai.usage.output_tokens"] = done.usage.completion_tokens
+            attributes["gen_ai.response.finish_reasons"] = ("stop",)
+            attributes["dragoman.confidence"] = done.reply.confidence
+            attributes["dragoman.gate.retrieve"] = done.reply.verdict.retrieve
+            attributes["dragoman.plan.sources"] = done.reply.plan.sources
+            attributes["dragoman.evidence.count"] = len(done.reply.evidence)
             if self._content:
-                found["gen_ai.output.messages"] = _messages("assistant", done.reply.text)
-                found["output.value"] = done.reply.text
-        return found
+                attributes["gen_ai.output.messages"] = _messages("assistant", done.reply.text)
+                attributes["output.value"] = done.reply.text
+        return attributes
 
 
 def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attributes]:
@@ -217,16 +217,16 @@ def role_attributes(note: Note, model: str, *, content: bool) -> tuple[str, Attr
 
 
 def _draft(draft: Draft, model: str) -> Attributes:
-    found: Attributes = {"dragoman.confidence": draft.confidence, "dragoman.method": draft.method}
+    attributes: Attributes = {"dragoman.confidence": draft.confidence, "dragoman.method": draft.method}
     if not draft.usage.calls:
-        found["openinference.span.kind"] = "CHAIN"
+        attributes["openinference.span.kind"] = "CHAIN"
     else:
-        found |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER}
-        found["gen_ai.usage.input_tokens"] = draft.usage.prompt_tokens
-        found["gen_ai.usage.output_tokens"] = draft.usage.completion_tokens
+        attributes |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER}
+        attributes["gen_ai.usage.input_tokens"] = draft.usage.prompt_tokens
+        attributes["gen_ai.usage.output_tokens"] = draft.usage.completion_tokens
         if model:
-            found["gen_ai.request.model"] = model
-    return found
+            attributes["gen_ai.request.model"] = model
+    return attributes
 
 
 def _messages(role: str, text: str) -> str:

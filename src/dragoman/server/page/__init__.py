@@ -156,7 +156,7 @@ def add_page(app: FastAPI) -> None:
 
 
 def _manifest() -> bytes:
-    """What a browser needs to install the page as an app."""
+    """The web app manifest, with which a browser installs the page as an app."""
     icon = {"src": f"data:image/svg+xml,{quote(_ICON)}", "sizes": "any", "type": "image/svg+xml"}
     return dumps(
         {

@@ -192,10 +192,10 @@ class ChatList:
             rows, more = await self._page_session.do(chats.chats, query=query, limit=self._shown)
             if not is_latest() or self._list.is_deleted:
                 return
-            shown = [row for row in rows if row.id not in self._deleting]
-            self._note.set_text("" if shown else words["dialogues.unmatched" if query else "dialogues.none"])
+            visible = [row for row in rows if row.id not in self._deleting]
+            self._note.set_text("" if visible else words["dialogues.unmatched" if query else "dialogues.none"])
             set_hidden(self._more_button, hidden=not more)
-            self._arrange(shown, searching=bool(query))
+            self._arrange(visible, searching=bool(query))
 
     def _arrange(self, rows: list[ChatRow], *, searching: bool) -> None:
         """Show rows in their groups; entries that are there already stay as they are."""

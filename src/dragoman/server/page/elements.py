@@ -35,12 +35,12 @@ class Latest:
 
 def el(tag: str, text: str = "", classes: str = "", **attributes: str | bool) -> TextElement:
     """An HTML element with text. Attributes are set one by one, so that no string is parsed."""
-    made = TextElement(tag=tag, text=text)
+    element = TextElement(tag=tag, text=text)
     if classes:
-        made.classes(classes)
+        element.classes(classes)
     for name, value in attributes.items():
-        made.props[name.rstrip("_").replace("_", "-")] = value
-    return made
+        element.props[name.rstrip("_").replace("_", "-")] = value
+    return element
 
 
 def set_hidden(element: ui.element, *, hidden: bool) -> None:
@@ -59,9 +59,9 @@ def on(element: ui.element, event: str, do: Callable[[], object]) -> None:
 
     async def settled(_: object) -> None:
         with element.client:
-            done = do()
-            if iscoroutine(done):
-                await done
+            outcome = do()
+            if iscoroutine(outcome):
+                await outcome
 
     element.on(event, settled, [])
 
@@ -73,23 +73,23 @@ def on_detail(element: ui.element, event: str, do: Callable[[GenericEventArgumen
 
 def button(text: str, do: Callable[[], object], classes: str = "", **attributes: str | bool) -> TextElement:
     """A text button."""
-    made = el("button", text, f"btn {classes}", type="button", **attributes)
-    on(made, "click", do)
-    return made
+    element = el("button", text, f"btn {classes}", type="button", **attributes)
+    on(element, "click", do)
+    return element
 
 
 def icon_button(icon: str, label: str, do: Callable[[], object], classes: str = "") -> TextElement:
     """An icon button with an accessible name and tooltip."""
-    made = plain_icon_button(icon, label, classes)
-    on(made, "click", do)
-    return made
+    element = plain_icon_button(icon, label, classes)
+    on(element, "click", do)
+    return element
 
 
 def plain_icon_button(icon: str, label: str, classes: str = "") -> TextElement:
-    """An icon button that nobody listens to yet."""
-    made = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
-    set_icon(made, icon)
-    return made
+    """An icon button without a handler."""
+    element = el("button", "", f"btn icon {classes}", type="button", aria_label=label, title=label)
+    set_icon(element, icon)
+    return element
 
 
 def set_icon(element: ui.element, icon: str) -> None:
@@ -199,9 +199,9 @@ def undo_toast(text: str, label: str, undo: Callable[[], object], *, seconds: fl
 
         async def take_back() -> None:
             toast.delete()
-            done = undo()
-            if iscoroutine(done):
-                await done
+            outcome = undo()
+            if iscoroutine(outcome):
+                await outcome
 
         button(label, take_back, "link")
 

@@ -249,10 +249,10 @@ class PageLayout:
         names = list(self.page_session.service.agents)
         if len(names) > 1:
             with el("div", role="group", aria_label=self._words["agent"], title=self._words["agent"]):
-                chosen = ui.select(
+                select = ui.select(
                     names, value=self.page_session.agent, on_change=lambda event: self._go_to(str(event.value))
                 )
-                chosen.props("borderless dense options-dense").classes("agents")
+                select.props("borderless dense options-dense").classes("agents")
         else:
             el("span", self.page_session.agent, "muted")
 

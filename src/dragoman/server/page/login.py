@@ -148,9 +148,9 @@ def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _language(headers: Mapping[bytes, bytes]) -> Language:
-    chosen = _cookies(headers).get(WORDS_COOKIE)
+    language = _cookies(headers).get(WORDS_COOKIE)
     accepted = headers.get(b"accept-language", b"").decode("latin-1")
-    return language_of(accepted, None if chosen is None else chosen.value)
+    return language_of(accepted, None if language is None else language.value)
 
 
 def _cookies(headers: Mapping[bytes, bytes]) -> SimpleCookie:

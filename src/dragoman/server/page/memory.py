@@ -162,7 +162,7 @@ class MemoryPanel:
         await self.refresh()
 
     async def _take_back(self, added: list[str], before: str) -> None:
-        """Undo a correction: the new fact goes, and the earlier one is told anew where it was deleted."""
+        """Undo a correction: delete the new fact, and add the earlier one again where it was deleted."""
         with errors_shown(self._words):
             await self._page_session.forgetting(restore_correction, added, before)
             notice(self._words["memory.back"])

@@ -55,15 +55,15 @@ class MemoryImport:
         self._found.clear()
         with errors_shown(words):
             plan = await self._page_session.do(user_data.import_memory, text, dry_run=True)
-            kept = [row for row in plan["facts"] if row["fate"] != "known"]
-            known = len(plan["facts"]) - len(kept)
+            new = [row for row in plan["facts"] if row["fate"] != "known"]
+            duplicates = len(plan["facts"]) - len(new)
             with self._found:
-                el("p", words["import.found"].format(kept=len(kept), known=known, left=plan["left_out"]))
-                for row in kept[:_SHOWN]:
+                el("p", words["import.found"].format(kept=len(new), known=duplicates, left=plan["left_out"]))
+                for row in new[:_SHOWN]:
                     day = f" ({row['said_at'][:10]})" if row["said_at"] else ""
                     el("p", f"{row['text']}{day}", "card said")
-                if kept:
-                    button(words["import.keep"].format(count=len(kept)), partial(self._keep, text), "primary")
+                if new:
+                    button(words["import.keep"].format(count=len(new)), partial(self._keep, text), "primary")
 
     async def _keep(self, text: str) -> None:
         with errors_shown(self._words):

@@ -55,17 +55,17 @@ def row_cells(line: str, start: int = 0) -> tuple[_Cell, ...]:
 
 def _without_breaks(text: str, lines: Sequence[Span], rows: Mapping[Span, tuple[_Cell, ...]]) -> list[Span]:
     """The lines without the breaks before and after rows, which are no text of their own."""
-    kept: list[Span] = []
+    spans: list[Span] = []
     is_after_row = False
     for span in lines:
         if rows[span]:
-            while kept and text[slice(*kept[-1])] == "\n":
-                kept.pop()
+            while spans and text[slice(*spans[-1])] == "\n":
+                spans.pop()
         elif is_after_row and text[slice(*span)] == "\n":
             continue
-        kept.append(span)
+        spans.append(span)
         is_after_row = bool(rows[span])
-    return kept
+    return spans
 
 
 def _table(text: str, rows: Sequence[Sequence[_Cell]], spans: Sequence[Span]) -> str:

@@ -63,13 +63,13 @@ def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, s
         kind = "node end" if picture.worth == "answer" else "node doubt"
         parts.append(_box(_MIDDLE, y, 272, (words["graph.reply"], trust(picture, words)), kind))
         y += _HIGH + _GAP
-    asked = {stop.source for stop in picture.stops}
+    visited = {stop.source for stop in picture.stops}
     height = y - _GAP + 4
-    left = [source.name for source in sources if source.name not in asked] if picture.plan is not None else []
-    if left:
-        parts += _left_out(left, words["graph.unasked"], first=height + 4)
-        height += 26 + 30 * math.ceil(len(left) / _IN_A_ROW)
-    label = escape(_told(picture, words), quote=True)
+    unvisited = [source.name for source in sources if source.name not in visited] if picture.plan is not None else []
+    if unvisited:
+        parts += _left_out(unvisited, words["graph.unasked"], first=height + 4)
+        height += 26 + 30 * math.ceil(len(unvisited) / _IN_A_ROW)
+    label = escape(_as_text(picture, words), quote=True)
     return (
         f'<svg class="graph" viewBox="4 0 {_WIDE} {height:.0f}" role="img" aria-label="{label}">'
         f"<title>{label}</title>{''.join(parts)}</svg>"
@@ -90,7 +90,7 @@ def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
             return words[f"worth.{picture.worth.replace(' ', '_')}"]
 
 
-def _told(picture: TurnPicture, words: Mapping[str, str]) -> str:
+def _as_text(picture: TurnPicture, words: Mapping[str, str]) -> str:
     """The graph as text, for screen readers."""
     steps = [" + ".join(stop.source for stop in step) for _, step in groupby(picture.stops, key=lambda s: s.step)]
     verdict = picture.verdict

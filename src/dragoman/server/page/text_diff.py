@@ -90,7 +90,7 @@ def _is_too_much(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _sentences(text: str) -> list[Span]:
-    return [found.span() for found in _SENTENCE.finditer(text)]
+    return [match.span() for match in _SENTENCE.finditer(text)]
 
 
 def _weight(run: Sequence[str]) -> float:
@@ -99,7 +99,7 @@ def _weight(run: Sequence[str]) -> float:
 
 
 def _words(text: str) -> list[Span]:
-    return [found.span() for found in _TOKEN.finditer(text) if found.group()[0].isalnum()]
+    return [match.span() for match in _TOKEN.finditer(text) if match.group()[0].isalnum()]
 
 
 def _with_stop(text: str, end: int) -> int:

@@ -441,14 +441,14 @@ def language_of(accepted: str, chosen: str | None = None) -> Language:
     for language in LANGUAGES:
         if language == chosen:
             return language
-    wanted: list[tuple[float, int, str]] = []
+    ranked: list[tuple[float, int, str]] = []
     for place, entry in enumerate(accepted.split(",")):
         tag, _, weight = entry.strip().partition(";q=")
         try:
-            wanted.append((-float(weight or 1.0), place, tag.strip().lower()))
+            ranked.append((-float(weight or 1.0), place, tag.strip().lower()))
         except ValueError:
             continue
-    for _, _, tag in sorted(wanted):
+    for _, _, tag in sorted(ranked):
         if tag.startswith("zh"):
             return "zh"
         if tag.startswith("en"):

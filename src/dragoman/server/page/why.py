@@ -71,7 +71,7 @@ class WhyPanel:
                     meter(self._words["consistency"], value)
 
     def _draw(self, picture: TurnPicture, seconds: float | None) -> None:
-        """What decided the reply and what was found first; scores, plan and timings under Details."""
+        """Show the deciding fact and rule and the evidence; scores, plan and timings stand under Details."""
         words = self._words
         if picture.explanation is not None:
             heading(words["why.decided"])

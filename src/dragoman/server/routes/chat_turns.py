@@ -66,8 +66,8 @@ _STREAMED: dict[str, dict[str, Any]] = {
 def reader_traits(service: Service, request: ChatRequest) -> ReaderTraits:
     """Return which parameters the agent's reader obeys, with the language model that the request chooses."""
     hosted = service.hosted(request.model)
-    chosen = request.dragoman.model if request.dragoman else ""
-    assistant = hosted.models.get(chosen, hosted.assistant)
+    model = request.dragoman.model if request.dragoman else ""
+    assistant = hosted.models.get(model, hosted.assistant)
     reader = assistant.agent.reader
     return ReaderTraits(
         bool(getattr(reader, "follows_instructions", False)),

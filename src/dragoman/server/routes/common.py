@@ -53,7 +53,7 @@ async def calling(service: Service, request: Request) -> Caller:
     scheme, _, credential = (_only(request, b"authorization") or "").partition(" ")
     token = credential.strip() if scheme.lower() == "bearer" else None
     acting = _only(request, b"x-dragoman-user")
-    return await service.caller(token, acting if acting is None else _written(acting))
+    return await service.caller(token, acting if acting is None else _utf8(acting))
 
 
 def _only(request: Request, header: bytes) -> str | None:
@@ -93,7 +93,7 @@ ONCE: dict[str, Any] = {
 """For the OpenAPI document."""
 
 
-def _written(header: str) -> str:
+def _utf8(header: str) -> str:
     """Decode a header as UTF-8; the framework reads Latin-1."""
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "surrogateescape")
 

@@ -102,12 +102,12 @@ def page(rows: Sequence[View], *, limit: int, after: str, order: str) -> View:
         if after not in ids:
             raise absent("file")
         ordered = ordered[ids.index(after) + 1 :]
-    shown = ordered[:limit]
+    page = ordered[:limit]
     return {
         "object": "list",
-        "data": shown,
-        "first_id": shown[0]["id"] if shown else None,
-        "last_id": shown[-1]["id"] if shown else None,
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
         "has_more": len(ordered) > limit,
     }
 

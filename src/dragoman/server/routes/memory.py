@@ -47,8 +47,8 @@ async def facts(
     until: Annotated[str, Query(max_length=40, description="Only what was told before this day.")] = "",
 ) -> Response:
     """Facts about the user, and the words they were learned from."""
-    found = partial(user_data.facts, at=at, since=since, until=until)
-    return answer(views.listing(await service_of(request).do(caller, agent, found, query)))
+    read_facts = partial(user_data.facts, at=at, since=since, until=until)
+    return answer(views.listing(await service_of(request).do(caller, agent, read_facts, query)))
 
 
 @router.post("", operation_id="remember", **responds_with(LearnedView))
@@ -92,8 +92,8 @@ async def import_memory(body: ImportRequest, request: Request, caller: Who, agen
     """
     service = service_of(request)
     await service.admit(caller)
-    taken = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
-    return answer(await service.do(caller, agent, taken, body.content))
+    import_facts = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
+    return answer(await service.do(caller, agent, import_facts, body.content))
 
 
 @streaming.put(
@@ -118,8 +118,8 @@ async def import_file(
         with path.open("wb") as file:
             async for piece in request.stream():
                 file.write(piece)
-        taken = partial(user_data.import_file, chats=chats, dry_run=dry_run)
-        return answer(await service.do(caller, agent, taken, path))
+        import_facts = partial(user_data.import_file, chats=chats, dry_run=dry_run)
+        return answer(await service.do(caller, agent, import_facts, path))
 
 
 @router.get("/wishes", operation_id="wishes", **responds_with(WishList))

@@ -76,9 +76,9 @@ async def _respond(
         is_chat = isinstance(body, OllamaChatRequest)
         loaded = reply_line(body.model, "", is_chat=is_chat, done=True)
         return answer({**loaded, "done_reason": "unload" if leaves else "load"})
-    asked = chat_request(body)
-    talk = ChatTurn(asked, caller, request_id(request), reader=reader_traits(service, asked))
-    begun = await begin_chat(service, caller, asked, talk)
+    chat = chat_request(body)
+    talk = ChatTurn(chat, caller, request_id(request), reader=reader_traits(service, chat))
+    begun = await begin_chat(service, caller, chat, talk)
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 
 

@@ -61,14 +61,14 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     check_input(body)
     owner = (service.hosted(body.model).name, caller.tenant, caller.user)
     before = await _before(service, caller, owner, body)
-    given = response_input(body, list(before.messages))
-    search = given.tools.search
+    response_request = response_input(body, list(before.messages))
+    search = response_request.tools.search
     sources = None if search is None else await service.do(caller, body.model, sources_of, search.stores)
-    asked = given.chat_request(sources)
-    traits = reader_traits(service, asked)
-    given.check_calls(traits.why_no_tools)
+    chat_request = response_request.chat_request(sources)
+    traits = reader_traits(service, chat_request)
+    response_request.check_calls(traits.why_no_tools)
     talk = ChatTurn(
-        asked,
+        chat_request,
         caller,
         request_id(request),
         reader=traits,
@@ -77,13 +77,13 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     )
 
     def id_now() -> str:  # known once the turn has begun
-        return response_id(talk.ask.dialogue, before.place or talk.place, steps_of(asked))
+        return response_id(talk.ask.dialogue, before.place or talk.place, steps_of(chat_request))
 
     def asking(done: TurnDone) -> None:
-        pending = pending_response(asked, done, before.dialogue, before.place)
+        pending = pending_response(chat_request, done, before.dialogue, before.place)
         service.pending_responses.put(owner, id_now(), pending)
 
-    begun = await begin_chat(service, caller, asked, talk, asking=asking)
+    begun = await begin_chat(service, caller, chat_request, talk, asking=asking)
     documents = document_sources(service.hosted(body.model).assistant)
     response = ResponseTurn(body, talk, id_now(), search=search, documents=documents)
     return await begun.respond(request, response, stream=bool(body.stream))

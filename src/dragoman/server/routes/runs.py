@@ -33,8 +33,8 @@ class Runs(Protocol):
 async def runs(request: Request, caller: Who) -> Response:
     """The finished runs of `dragoman evaluate` in the server's folder of runs. Needs an admin key."""
     admin_only(caller, "Reading runs")
-    known: Runs | None = request.app.state.runs
-    rows = [] if known is None else await service_of(request).call(known.listed)
+    runs: Runs | None = request.app.state.runs
+    rows = [] if runs is None else await service_of(request).call(runs.listed)
     return answer(views.listing(rows))
 
 
@@ -42,8 +42,8 @@ async def runs(request: Request, caller: Who) -> Response:
 async def run(id: Annotated[str, Path(min_length=1, max_length=400)], request: Request, caller: Who) -> Response:
     """The tables and figures of a run. Needs an admin key."""
     admin_only(caller, "Reading runs")
-    known: Runs | None = request.app.state.runs
-    result = None if known is None else await service_of(request).call(lambda: known.result(id))
+    runs: Runs | None = request.app.state.runs
+    result = None if runs is None else await service_of(request).call(lambda: runs.result(id))
     if result is None:
         raise absent("run")
     return answer(result)

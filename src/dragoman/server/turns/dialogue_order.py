@@ -93,16 +93,16 @@ class Usher:
         pause, buried = _SHORTEST, monotonic()
         try:
             while self._waiting:
-                asked = list(self._waiting)
+                receipts = list(self._waiting)
                 try:
                     if monotonic() - buried > _BURY_SECONDS:
-                        await self._away(lambda: self._lines.bury(asked))  # noqa: B023 - awaited here
+                        await self._away(lambda: self._lines.bury(receipts))  # noqa: B023 - awaited here
                         buried = monotonic()
-                    calls = await self._away(lambda: self._lines.called(asked))  # noqa: B023 - awaited here
+                    calls = await self._away(lambda: self._lines.called(receipts))  # noqa: B023 - awaited here
                 except DragomanError as error:
-                    self._tell(asked, {}, error)
+                    self._tell(receipts, {}, error)
                     continue
-                pause = _SHORTEST if self._tell(asked, calls) else min(_LONGEST, pause * 1.5)
+                pause = _SHORTEST if self._tell(receipts, calls) else min(_LONGEST, pause * 1.5)
                 self._moved.clear()
                 try:
                     await asyncio.wait_for(self._moved.wait(), pause)

@@ -1,4 +1,4 @@
-"""A thread pool that its callers share: nobody takes all threads, and whoever has the fewest goes first."""
+"""A thread pool with fair shares: no caller takes all threads, and the one with the fewest goes first."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ class FairShare:
 
     def may_take(self, whose: Hashable) -> bool:
         """Whether a user may take a place: held < 3 * free; the last place is for users who hold none."""
-        held = self._held.get(whose, 0)
-        return held == 0 or whose is None or held < GREED * (self._most - self.total - 1)
+        amount = self._held.get(whose, 0)
+        return amount == 0 or whose is None or amount < GREED * (self._most - self.total - 1)
 
     def take(self, whose: Hashable) -> None:
         self._held[whose] += 1

@@ -48,8 +48,8 @@ class PendingResponses:
     def get(self, owner: Owner, id: str) -> PendingResponse | None:
         with self._lock:
             self._purge(owner)
-            held = self._held.get((owner, id))
-            return None if held is None else held.response
+            entry = self._held.get((owner, id))
+            return None if entry is None else entry.response
 
     def clear(self, owner: Owner) -> None:
         """Drop everything of an owner."""
@@ -81,10 +81,10 @@ def _beyond(
     keys: list[tuple[Owner, str]], held: Mapping[tuple[Owner, str], _Held], most: int, characters: int
 ) -> list[tuple[Owner, str]]:
     """The oldest keys, without which the others are few and short enough; the newest always stays."""
-    kept = size = 0
+    count = size = 0
     for key in reversed(keys):
         size += held[key].size
-        if kept and (kept >= most or size > characters):
+        if count and (count >= most or size > characters):
             break
-        kept += 1
-    return keys[: len(keys) - kept]
+        count += 1
+    return keys[: len(keys) - count]

@@ -74,10 +74,10 @@ class QuietTurns:
     ) -> AsyncIterator[None]:
         """Context without turns of the caller, but for the queue `apart`; with `files`, also without uploads."""
         mine = (hosted.name, caller.tenant, caller.user)
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             if files:  # first: an upload may take long, and nobody need be silent for it
-                await held.enter_async_context(self._locks.holding("files", *mine))
-            await held.enter_async_context(self._turn_queue.hush(mine, apart=apart))
+                await stack.enter_async_context(self._locks.holding("files", *mine))
+            await stack.enter_async_context(self._turn_queue.hush(mine, apart=apart))
             await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))
             await self._forget_ends(*mine)
             yield

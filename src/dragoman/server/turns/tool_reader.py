@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dragoman import prompts
 from dragoman.core.errors import EndpointError, ServiceError
 from dragoman.core.values import Draft, ReadTask, Turn, Usage
-from dragoman.models.tool_calls import Tool, ToolCall, ToolChoice, ToolMessage, ToolModel, ToolPrompt
+from dragoman.models.tool_calls import ToolCall, ToolChoice, ToolMessage, ToolModel, ToolPrompt, ToolSpec
 
 if TYPE_CHECKING:
     from dragoman.agent.assistant import Assistant
@@ -27,13 +27,13 @@ CALLED = "tool-calls"
 
 @dataclass(frozen=True, slots=True)
 class CallerTools:
-    """The tools that a program lends for a turn, and the conversation with them.
+    """The tools that a program offers for a turn, and the conversation with them.
 
     `messages` ends with the user's turn and the results of its calls so far. Where the server knows the dialogue, they
     are only those, and the turns before come from the store.
     """
 
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     messages: tuple[ToolMessage, ...] = ()
     is_whole: bool = True
     choice: ToolChoice = "auto"

@@ -196,8 +196,8 @@ class TurnQueue:
                 seconds=seconds,
             )
         if not self._shares.may_take(whose):
-            held = self._shares.held(whose)
-            raise too_many_waiting(held, "turns", min(60.0, max(1.0, self._mean * held / self.workers)))
+            count = self._shares.held(whose)
+            raise too_many_waiting(count, "turns", min(60.0, max(1.0, self._mean * count / self.workers)))
 
     def submit(
         self,

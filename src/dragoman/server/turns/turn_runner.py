@@ -60,7 +60,7 @@ class CallerTurn:
 
 
 class TurnRunner:
-    """Answers turns and accounts for them; `observers` are told how each ended, also those added later."""
+    """Answers turns and accounts for them; `observers` (more may be added later) receive each outcome."""
 
     def __init__(self, ledger: UsageLedger | None, observers: Sequence[Observer], *, most_bytes: int | None) -> None:
         self._ledger = ledger

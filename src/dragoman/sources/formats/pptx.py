@@ -121,16 +121,16 @@ class _Slide:
         elif self._table is not None:
             self._in_table(self._table, tag, attributes)
 
-    def _in_table(self, table: TableRows, tag: str, given: Attributes) -> None:
+    def _in_table(self, table: TableRows, tag: str, attributes: Attributes) -> None:
         if tag == "tblPr":
-            table.has_header = given.get("firstRow") == "1"
+            table.has_header = attributes.get("firstRow") == "1"
         elif tag == "tr":
             table.begin_row()
         elif tag == "tc":
-            span = given.get("gridSpan", "1")
+            span = attributes.get("gridSpan", "1")
             self._cell, self._columns = [], whole_number(span, 1)
-            self._continues = given.get("vMerge") in ("1", "true")
-            if given.get("hMerge") in ("1", "true"):
+            self._continues = attributes.get("vMerge") in ("1", "true")
+            if attributes.get("hMerge") in ("1", "true"):
                 self._columns = 0  # its column is already counted by the cell that it is merged with
 
     def _end(self, tag: str) -> None:

@@ -217,8 +217,8 @@ def _formats(archive: Archive, member: str | None) -> tuple[frozenset[int], froz
                     dates.add(style)
                 elif form in _PERCENT or "%" in code:
                     percents.add(style)
-                elif form in written and (known := number_format(written[form])) is not None:
-                    numbers[style] = known
+                elif form in written and (number_kind := number_format(written[form])) is not None:
+                    numbers[style] = number_kind
                 style += 1
     return frozenset(dates), frozenset(percents), numbers
 
@@ -249,7 +249,7 @@ def _rows(archive: Archive, member: str, book: _Workbook) -> Iterator[tuple[int,
             in_value = False
         elif event.tag == "c":
             row.extend([""] * (column - len(row)))
-            row.append(_shown(value, kind, style, book))
+            row.append(_cell_text(value, kind, style, book))
         elif event.tag == "row":
             yield line, row
 
@@ -265,7 +265,7 @@ def _column(reference: str, following: int) -> int:
     return max(following, index - 1)
 
 
-def _shown(value: str, kind: str, style: int, book: _Workbook) -> str:
+def _cell_text(value: str, kind: str, style: int, book: _Workbook) -> str:
     """A cell's value as a reader sees it; errors are empty."""
     if not value or kind == "e":
         return ""
@@ -280,10 +280,10 @@ def _shown(value: str, kind: str, style: int, book: _Workbook) -> str:
         number = None
     if number is None:
         return clean(value)
-    return _written(number, style, book)
+    return _number_text(number, style, book)
 
 
-def _written(number: float, style: int, book: _Workbook) -> str:
+def _number_text(number: float, style: int, book: _Workbook) -> str:
     if style in book.dates:
         return _date(number, book.epoch)
     if style in book.percents:

@@ -110,8 +110,8 @@ class Fetcher:
             reason = str(error) or type(error).__name__
             raise InputError(f"'{address}' cannot be fetched: {reason}.", remedy="Is the site up?") from error
 
-    def _content(self, response: httpcore.Response, told: Mapping[str, str], url: str, until: float) -> bytes:
-        length = told.get("content-length", "")
+    def _content(self, response: httpcore.Response, headers: Mapping[str, str], url: str, until: float) -> bytes:
+        length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > self._most):
             raise self._too_large(url)
         content = bytearray()

@@ -95,7 +95,7 @@ class OpenShards(ABC, Generic[T, P]):
                 self._unsaved.pop(shard.after, None)
         self._opened = opened
         if damaged:
-            manifest = self._written(manifest.void(damaged))
+            manifest = self._save(manifest.void(damaged))
             sweep(self.folder, manifest)
         return manifest
 
@@ -113,14 +113,14 @@ class OpenShards(ABC, Generic[T, P]):
             ]
             manifest = self._fill(manifest, sorted(groups.get(size - 1, ()), key=lambda row: row[0]), full)
             if full:
-                return self._written(manifest.void(full))
+                return self._save(manifest.void(full))
             self._reached = {shard.after: counter for shard in manifest.shards}
         waiting = sum(self._unsaved.values())
         # Other readers of the manifest need a new shard, and the counter if nothing is unsaved.
         if waiting > self.lag or len(manifest.shards) > size or (waiting and save):
             manifest = self._saved(replace(manifest, counter=counter))
         elif not waiting and manifest.counter < counter:
-            manifest = self._written(replace(manifest, counter=counter))
+            manifest = self._save(replace(manifest, counter=counter))
         self._opened = {shard: self._opened[shard] for shard in manifest.shards}
         self._current = (counter, manifest.width, tuple(self._opened.values()))
         return manifest
@@ -166,7 +166,7 @@ class OpenShards(ABC, Generic[T, P]):
                 manifest = manifest.with_shard(saved)
                 self._opened[saved] = part
         self._unsaved.clear()
-        sweep(self.folder, self._written(manifest))
+        sweep(self.folder, self._save(manifest))
         return manifest
 
     def _without(self, shard: IndexShard, keys: Sequence[int]) -> IndexShard:
@@ -185,7 +185,7 @@ class OpenShards(ABC, Generic[T, P]):
             shard, name=name, counter=counter, rows=len(erased), last=erased.last, sum=sum_of(self.folder / name)
         )
 
-    def _written(self, manifest: IndexManifest) -> IndexManifest:
+    def _save(self, manifest: IndexManifest) -> IndexManifest:
         write_manifest(self.folder, manifest)
         return manifest
 

@@ -85,8 +85,8 @@ class IndexManifest:
 
     def void(self, places: Iterable[int]) -> IndexManifest:
         """A copy with some shards marked as missing."""
-        wanted = set(places)
-        shards = (IndexShard(shard.after) if i in wanted else shard for i, shard in enumerate(self.shards))
+        targets = set(places)
+        shards = (IndexShard(shard.after) if i in targets else shard for i, shard in enumerate(self.shards))
         return replace(self, shards=tuple(shards))
 
     def with_shard(self, shard: IndexShard) -> IndexManifest:
@@ -127,9 +127,9 @@ def write_json(path: Path, value: object) -> None:
 
 def sweep(folder: Path, manifest: IndexManifest) -> None:
     """Delete the files of shards that the manifest does not name; keep drafts."""
-    kept = {shard.name for shard in manifest.shards} | {"manifest.json", Drafts.NAME}
+    names = {shard.name for shard in manifest.shards} | {"manifest.json", Drafts.NAME}
     for path in folder.iterdir():
-        if path.name not in kept:
+        if path.name not in names:
             discard(path)
 
 
@@ -195,8 +195,8 @@ class Drafts:
             shard = IndexShard(**content.pop("shard"))
         except DAMAGE:
             return None
-        wanted = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT}
-        return shard if content == wanted and shard.counter <= counter and (path / "files").exists() else None
+        expected = {"store": self._store, "width": width, "last": span.last, "format": _FORMAT}
+        return shard if content == expected and shard.counter <= counter and (path / "files").exists() else None
 
     def adopt(self, shard: IndexShard, folder: Path) -> None:
         """Move the files of a draft into the index in use."""

@@ -39,7 +39,7 @@ class Sidecar(OpenShards[T, P]):
         # A manifest that is ahead of the store means that an older store was restored.
         if manifest is None or manifest.width != width or manifest.newest > counter:
             self._forget_files()
-            manifest = self._written(IndexManifest(self._store, counter, (IndexShard(0),), width))
+            manifest = self._save(IndexManifest(self._store, counter, (IndexShard(0),), width))
         manifest = self._opening(self._with_room(self._adopting(manifest, counter), feed))
         if manifest.missing() and self._built_here(manifest, feed):
             manifest = self._opening(self._adopting(manifest, counter))
@@ -59,10 +59,10 @@ class Sidecar(OpenShards[T, P]):
     ) -> None:
         """Build spans as drafts, which a refresh adopts; `held` takes the tenant's lock."""
         counter = feed.counter()
-        wanted = [span for span in spans if self._drafts.finished(span, width, counter) is None]
-        there = len(spans) - len(wanted)
-        with ThreadPoolExecutor(max(1, min(workers, len(wanted)))) as pool:
-            for i, done in enumerate([pool.submit(self._draft, span, feed, width, held) for span in wanted]):
+        missing = [span for span in spans if self._drafts.finished(span, width, counter) is None]
+        there = len(spans) - len(missing)
+        with ThreadPoolExecutor(max(1, min(workers, len(missing)))) as pool:
+            for i, done in enumerate([pool.submit(self._draft, span, feed, width, held) for span in missing]):
                 if progress is not None:
                     progress(there + i, len(spans))
                 done.result()
@@ -79,7 +79,7 @@ class Sidecar(OpenShards[T, P]):
             self._drafts.adopt(shard, self.folder)
         self._forget()
         manifest = IndexManifest(self._store, min(shard.counter for shard in whole), whole, width)
-        sweep(self.folder, self._written(manifest))
+        sweep(self.folder, self._save(manifest))
         return True
 
     def purge(self, keys: Sequence[int]) -> Callable[[], None]:
@@ -93,7 +93,7 @@ class Sidecar(OpenShards[T, P]):
         placed: dict[int, list[int]] = {}
         for key in keys:
             placed.setdefault(manifest.place_of(key), []).append(key)
-        purged = self._written(manifest.void(placed))
+        purged = self._save(manifest.void(placed))
         for place, mine in placed.items():
             try:
                 purged = purged.with_shard(self._without(manifest.shards[place], mine))
@@ -123,13 +123,13 @@ class Sidecar(OpenShards[T, P]):
             elif changed > manifest.shards[place].counter:
                 touched.add(place)
         voided = manifest.void(touched)
-        held = sum(shard.rows for shard in voided.shards) + (newer if voided.shards[-1].name else 0)
-        if held + sum(map(feed.count, voided.missing())) != live:
-            named = (place for place, shard in enumerate(voided.shards) if shard.name)
-            touched |= {place for place in named if feed.count(voided.held(place)) != voided.shards[place].rows}
+        row_count = sum(shard.rows for shard in voided.shards) + (newer if voided.shards[-1].name else 0)
+        if row_count + sum(map(feed.count, voided.missing())) != live:
+            places = (place for place, shard in enumerate(voided.shards) if shard.name)
+            touched |= {place for place in places if feed.count(voided.held(place)) != voided.shards[place].rows}
         if touched:
             self._current = None
-            sweep(self.folder, self._written(manifest.void(touched)))
+            sweep(self.folder, self._save(manifest.void(touched)))
 
     def problems(self) -> tuple[str, ...]:
         """Damaged shards, found by reading all files."""
@@ -152,7 +152,7 @@ class Sidecar(OpenShards[T, P]):
             if tail.rows > self.capacity // 2:
                 kept, after = manifest.shards, tail.last
         shards = (*kept, *(IndexShard(span.after) for span in feed.spans(after, self.capacity)))
-        return manifest if shards == manifest.shards else self._written(replace(manifest, shards=shards))
+        return manifest if shards == manifest.shards else self._save(replace(manifest, shards=shards))
 
     def _adopting(self, manifest: IndexManifest, counter: int) -> IndexManifest:
         """Adopt finished drafts of missing shards."""
@@ -162,7 +162,7 @@ class Sidecar(OpenShards[T, P]):
             if shard is not None:
                 self._drafts.adopt(shard, self.folder)
                 adopted = adopted.with_shard(shard)
-        return manifest if adopted == manifest else self._written(adopted)
+        return manifest if adopted == manifest else self._save(adopted)
 
     def _built_here(self, manifest: IndexManifest, feed: Feed[T]) -> bool:
         """Build missing shards at once if they have few rows; return whether it did."""

@@ -157,17 +157,17 @@ class WordIndex(Sidecar[str, WordPart]):
 def _write_rows(index: Any, rows: Iterable[tuple[int, str]]) -> tuple[int, int, int]:
     import tantivy
 
-    written, last, length = 0, 0, 0
+    count, last, length = 0, 0, 0
     writer = index.writer(_MEMORY, 1)
     for key, tokens in rows:
         document = tantivy.Document()
         document.add_unsigned("key", key)
         document.add_text("tokens", tokens)
         writer.add_document(document)
-        written, last, length = written + 1, max(last, key), length + (tokens.count(" ") + 1 if tokens else 0)
+        count, last, length = count + 1, max(last, key), length + (tokens.count(" ") + 1 if tokens else 0)
     writer.commit()
     writer.wait_merging_threads()
-    return written, last, length
+    return count, last, length
 
 
 def _with_tokenizer(index: Any) -> Any:

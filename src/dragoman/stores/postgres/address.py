@@ -59,10 +59,10 @@ class PostgresAddress:
                 "The address of the PostgreSQL store cannot be read.",
                 remedy="Write postgresql://USER@HOST:PORT/DATABASE; special characters in a password are %-encoded.",
             ) from None
-        shown = {name: parameters.get(name, "") for name in _SHOWN}
-        at = f"{shown['host'] or 'localhost'}{':' + shown['port'] if shown['port'] else ''}"
-        who = f"{shown['user']}@" if shown["user"] else ""
-        return cls(f"postgresql://{who}{at}/{shown['dbname']}", parameters)
+        public = {name: parameters.get(name, "") for name in _SHOWN}
+        at = f"{public['host'] or 'localhost'}{':' + public['port'] if public['port'] else ''}"
+        who = f"{public['user']}@" if public["user"] else ""
+        return cls(f"postgresql://{who}{at}/{public['dbname']}", parameters)
 
 
 def _from_environment(url: str) -> str:

@@ -116,9 +116,9 @@ class PostgresConnections:
         for _ in range(self._connections):
             connection = self._lent(pool)
             if not connection.closed:
-                heard = poll()
-                heard.register(connection.fileno(), POLLIN)
-                if not heard.poll(0):
+                notices = poll()
+                notices.register(connection.fileno(), POLLIN)
+                if not notices.poll(0):
                     return connection
                 connection.close()  # an unexpected message from the server: it is closing the connection
             pool.putconn(connection)

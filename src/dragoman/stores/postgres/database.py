@@ -167,14 +167,14 @@ class PostgresDatabase(PostgresConnections):
                     connection.isolation_level = None
                 pool.putconn(connection)
 
-    def once(self, sql: str, given: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    def once(self, sql: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Run and commit one statement on tables without a scope, in one round trip."""
         pool = self.opened()
         with self.explained():
             connection = self._fresh(pool)
             try:
                 connection.autocommit = True  # local state only: nothing is sent
-                cursor = connection.execute(sql, given)
+                cursor = connection.execute(sql, values)
                 return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
             finally:
                 with suppress(

@@ -45,9 +45,9 @@ def bulk(sql: str) -> Bulk | None:
         return None
     values = [value.strip() for value in insert[2].split(",")]
     columns = tuple(value[1:] for value in values if value.startswith(":") and value not in (":tenant", ":user"))
-    chosen = ", ".join(f"given.{value[1:]}" if value[1:] in columns else value for value in values)
+    assignments = ", ".join(f"given.{value[1:]}" if value[1:] in columns else value for value in values)
     arrays = ", ".join(f"%({name})b::{_TYPES.get(name, 'text')}[]" for name in columns)
-    source = f"SELECT {chosen} FROM unnest({arrays}) AS given ({', '.join(columns)})"
+    source = f"SELECT {assignments} FROM unnest({arrays}) AS given ({', '.join(columns)})"
     return Bulk(_WORD.sub(_word, f"{insert[1]}{source}{insert[3]}"), columns)
 
 

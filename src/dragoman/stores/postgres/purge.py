@@ -33,15 +33,15 @@ def purge(connection: Connection, schema: str) -> Purged:
     """
     connection.execute("SET statement_timeout TO 0")
     tables = connection.execute(_TABLES, (schema,)).fetchall()
-    left = [*_drop_statistics(connection, schema)]
+    remains = [*_drop_statistics(connection, schema)]
     for _, name, size in tables:
         if size:
             connection.execute(f"VACUUM (FULL, ANALYZE) {name}")
-    if not left:
+    if not remains:
         connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
-    left += _renew_log(connection)
-    left += _strays(connection)
-    return Purged(sum(1 for _, _, size in tables if size), tuple(left))
+    remains += _renew_log(connection)
+    remains += _strays(connection)
+    return Purged(sum(1 for _, _, size in tables if size), tuple(remains))
 
 
 def _drop_statistics(connection: Connection, schema: str) -> list[str]:
@@ -75,11 +75,11 @@ def _renew_log(connection: Connection) -> list[str]:
         connection.execute("CHECKPOINT")
         connection.execute("SELECT pg_logical_emit_message(false, 'dragoman', 'purged')")
         connection.execute("CHECKPOINT")
-        held = connection.execute(_WAL.format(f"< {_SEGMENT}")).fetchall()
+        segments = connection.execute(_WAL.format(f"< {_SEGMENT}")).fetchall()
     finally:
         connection.execute("ALTER SYSTEM RESET wal_recycle")
         _reload(connection)
-    old = [str(name) for (name,) in held if str(name) in present]
+    old = [str(name) for (name,) in segments if str(name) in present]
     return (
         [f"{len(old)} segments of the write-ahead log that a replica, a slot or the archive still needs"] if old else []
     )
@@ -90,11 +90,11 @@ def _strays(connection: Connection) -> list[str]:
     import psycopg
 
     try:
-        found = [str(name) for (name,) in connection.execute(_STRAYS).fetchall()]
+        strays = [str(name) for (name,) in connection.execute(_STRAYS).fetchall()]
     except psycopg.errors.InsufficientPrivilege:
         return ["files that a crash of the server may have left (needs a superuser to see them)"]
-    names = ", ".join(found)
-    return [f"files that a crash of the server left; stop it and delete them in its folder: {names}"] if found else []
+    names = ", ".join(strays)
+    return [f"files that a crash of the server left; stop it and delete them in its folder: {names}"] if strays else []
 
 
 def _reload(connection: Connection) -> None:

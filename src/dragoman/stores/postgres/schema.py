@@ -68,8 +68,8 @@ def scoped_role(connection: Connection, where: str, schema: str) -> str | None:
                 _run(connection, f"GRANT {SCOPED_ROLE} TO CURRENT_USER")
             _run(connection, f'GRANT USAGE ON SCHEMA "{schema}" TO {SCOPED_ROLE}')
             _run(connection, f'GRANT USAGE ON ALL SEQUENCES IN SCHEMA "{schema}" TO {SCOPED_ROLE}')
-            named = ", ".join(f'"{schema}".{table}' for table in TABLES)
-            _run(connection, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {named} TO {SCOPED_ROLE}")
+            tables = ", ".join(f'"{schema}".{table}' for table in TABLES)
+            _run(connection, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {SCOPED_ROLE}")
             _run(connection, f'GRANT SELECT ON "{schema}".migrations, "{schema}".identity TO {SCOPED_ROLE}')
             if _one(connection, f"SELECT to_regclass('\"{schema}\".line') IS NOT NULL")[0]:
                 _run(connection, f'GRANT SELECT, DELETE ON "{schema}".line TO {SCOPED_ROLE}')

@@ -21,8 +21,8 @@ class PostgresStorageUsage:
         self, place: str, tenant: str, owner: str, more: tuple[int, int], limits: Mapping[str, int | None]
     ) -> str | None:
         """Count more bytes and files, or the name of the limit that leaves no room for them, or `elsewhere`."""
-        named = ", ".join(f"%({name})s" for name in ("place", "tenant", "owner", "bytes", "files", *LIMITS))
-        sql = f'SELECT "{self._database.schema}".claim_room({named})'
+        placeholders = ", ".join(f"%({name})s" for name in ("place", "tenant", "owner", "bytes", "files", *LIMITS))
+        sql = f'SELECT "{self._database.schema}".claim_room({placeholders})'
         values = {"place": place, "tenant": tenant, "owner": owner, "bytes": more[0], "files": more[1]}
         ((full,),) = self._database.once(sql, {**values, **{name: limits.get(name) for name in LIMITS}})
         return None if full is None else str(full)
@@ -34,7 +34,7 @@ class PostgresStorageUsage:
         ((elsewhere,),) = self._database.once(sql, {"place": place, "tenant": tenant, "owner": owner})
         return bool(elsewhere)
 
-    def count(self, place: str, tenant: str, held: Mapping[str, tuple[int, int]]) -> None:
+    def count(self, place: str, tenant: str, usage: Mapping[str, tuple[int, int]]) -> None:
         """Set the usage of a tenant's place to new counts; owners without a count have nothing there."""
         table = f'"{self._database.schema}".stock'
         sql = f"""WITH counted AS (SELECT * FROM unnest(%(owners)s::text[], %(bytes)s::bigint[], %(files)s::bigint[])
@@ -44,6 +44,6 @@ class PostgresStorageUsage:
             INSERT INTO {table} (place, tenant, owner, bytes, files)
             SELECT %(place)s, %(tenant)s, owner, bytes, files FROM counted
             ON CONFLICT (tenant, owner, place) DO UPDATE SET bytes = excluded.bytes, files = excluded.files"""
-        bytes_, files = [amount[0] for amount in held.values()], [amount[1] for amount in held.values()]
-        values = {"place": place, "tenant": tenant, "owners": list(held), "bytes": bytes_, "files": files}
+        bytes_, files = [amount[0] for amount in usage.values()], [amount[1] for amount in usage.values()]
+        values = {"place": place, "tenant": tenant, "owners": list(usage), "bytes": bytes_, "files": files}
         self._database.once(sql, values)

@@ -42,8 +42,8 @@ _GIVEN = re.compile(r"\(tenant, user\b.*\bVALUES \(:tenant, :user\b", re.DOTALL)
 def check_scoped(sql: str) -> None:
     """Refuse a statement that does not restrict every scoped table to one tenant and one user."""
     tables = [name for name in _TABLE.findall(sql) if name in _HELD]
-    held = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
-    if not tables or held < len(tables):
+    bound = len(_BOUND.findall(sql)) + len(_GIVEN.findall(sql))
+    if not tables or bound < len(tables):
         raise StoreError(f"A statement is not held to a scope: {' '.join(sql.split())}", remedy="Report this as a bug.")
 
 

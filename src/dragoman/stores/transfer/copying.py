@@ -62,20 +62,20 @@ def copy_store(
     if mark is None:
         _set_mark(target, identity, _COPYING)
     scopes = [scope for scope in source.scopes() if scope != MARK]
-    records, held = 0, {}
+    records, summaries = 0, {}
     if state != _COMPARED:
         for done, scope in enumerate(scopes):
             progress("Copying", done, len(scopes))
             records += _copy_scope(source, target, scope)
-        held = _compare(source, target, scopes, again, progress)
+        summaries = _compare(source, target, scopes, again, progress)
         _set_mark(target, identity, _COMPARED)
     for scope in target.scopes():
         if scope != MARK:
             target.drop_note(scope, NOTE)
-            if scope not in held:  # compared by an earlier run
-                held[scope] = summary_of(target, scope)
+            if scope not in summaries:  # compared by an earlier run
+                summaries[scope] = summary_of(target, scope)
     target.forget(MARK)
-    return Copied(records, mark is not None, total(held))
+    return Copied(records, mark is not None, total(summaries))
 
 
 def _check_target(target: Portable, identity: str, mark: str | None) -> None:
@@ -111,22 +111,22 @@ def _compare(
     source: RecordSource, target: Portable, scopes: Sequence[Scope], again: bool, progress: Progress
 ) -> dict[Scope, Summary]:
     """A summary of the target, after every scope is compared with the source by counts and digest."""
-    held: dict[Scope, Summary] = {}
+    summaries: dict[Scope, Summary] = {}
     differing = 0
     source_scopes = set(scopes)
     every = [*scopes, *(scope for scope in target.scopes() if scope != MARK and scope not in source_scopes)]
     for done, scope in enumerate(every):
         progress("Comparing", done, len(every))
-        held[scope], wanted = summary_of(target, scope), summary_of(source, scope)
-        if held[scope] != wanted and again:
+        summaries[scope], wanted = summary_of(target, scope), summary_of(source, scope)
+        if summaries[scope] != wanted and again:
             target.forget(scope)
             _copy_scope(source, target, scope)
-            held[scope], wanted = summary_of(target, scope), summary_of(source, scope)
-        differing += held[scope] != wanted
+            summaries[scope], wanted = summary_of(target, scope), summary_of(source, scope)
+        differing += summaries[scope] != wanted
     if differing:
         raise StoreError(
             f"{differing} of {len(every)} scopes differ: something was written to one of the stores meanwhile.",
             remedy="Stop whatever writes, and repeat the command with --again: it drops those scopes from the target "
             "and copies them anew.",
         )
-    return held
+    return summaries

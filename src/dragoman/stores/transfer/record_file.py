@@ -92,13 +92,13 @@ class RecordFile:
 
     def records(self, scope: Scope, after: Position = START) -> Iterator[tuple[Record, Position]]:
         """The records of a scope; a position counts those of the file in `passage`."""
-        for number, value in enumerate(self._found(scope), start=1):
+        for number, value in enumerate(self._scope_lines(scope), start=1):
             if "end" in value:
                 return
             if number > after.passage:
                 yield from_json(value), Position(passage=number)
 
-    def _found(self, scope: Scope) -> Iterator[dict[str, Json]]:
+    def _scope_lines(self, scope: Scope) -> Iterator[dict[str, Json]]:
         """The lines after the heading of a scope: on from where the last one was read, or else from the beginning."""
         for _ in range(2):
             for value in self._under_way:

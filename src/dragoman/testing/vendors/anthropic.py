@@ -95,18 +95,22 @@ class AnthropicMock(MockVendor):
     def events(self, body: Json) -> Iterator[bytes]:
         thoughts, text, finish = self.written(body)
         usage = self.usage(body, thoughts, text)
-        yield _named({"type": "message_start", "message": {"role": "assistant", "usage": usage | {"output_tokens": 1}}})
+        yield _event_bytes(
+            {"type": "message_start", "message": {"role": "assistant", "usage": usage | {"output_tokens": 1}}}
+        )
         for kind, name, content in (("thinking_delta", "thinking", thoughts), ("text_delta", "text", text)):
             if content:
-                yield _named({"type": "content_block_start", "index": 0, "content_block": {"type": name}})
+                yield _event_bytes({"type": "content_block_start", "index": 0, "content_block": {"type": name}})
                 for token in _TOKENS.findall(self.shown_thoughts(content) if name == "thinking" else content):
                     delta = {"type": kind, name: token}
-                    yield _named({"type": "content_block_delta", "index": 0, "delta": delta})
-                yield _named({"type": "content_block_stop", "index": 0})
-        yield _named({"type": "ping"})
+                    yield _event_bytes({"type": "content_block_delta", "index": 0, "delta": delta})
+                yield _event_bytes({"type": "content_block_stop", "index": 0})
+        yield _event_bytes({"type": "ping"})
         ended = {"stop_reason": _reason(finish)}
-        yield _named({"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}})
-        yield _named({"type": "message_stop"})
+        yield _event_bytes(
+            {"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}}
+        )
+        yield _event_bytes({"type": "message_stop"})
 
     def usage(self, body: Json, thoughts: str, text: str) -> Json:
         system = _text(body.get("system", ""))
@@ -152,5 +156,5 @@ def _reason(finish: str) -> str:
     return {"stop": "end_turn", "length": "max_tokens"}[finish]
 
 
-def _named(event: Json) -> bytes:
+def _event_bytes(event: Json) -> bytes:
     return f"event: {event['type']}\n".encode() + _line(event)

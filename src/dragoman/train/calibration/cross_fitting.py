@@ -54,7 +54,7 @@ def held_out_scores(job: Job, fit_and_score: FitAndScore) -> Scores:
         folder = job.folder / f"fold-{fold}"
         inner = replace(job, train=replace(job.train, examples=rest))
         of = identity(inner)
-        scores = _kept(of, folder)
+        scores = _stored_scores(of, folder)
         if not scores:
             scores = [list(map(float, row)) for row in fit_and_score(inner, folder, [examples[row] for row in rows])]
             _keep(of, folder, scores)
@@ -72,7 +72,7 @@ def _keep(of: Mapping[str, str], folder: Path, scores: Scores) -> None:
     (folder / BEST).unlink(missing_ok=True)
 
 
-def _kept(of: Mapping[str, str], folder: Path) -> Scores | None:
+def _stored_scores(of: Mapping[str, str], folder: Path) -> Scores | None:
     """The stored scores of a finished fold with the same recipe and data."""
     try:
         table = json.loads((folder / FILE).read_text(encoding="utf-8"))

@@ -66,12 +66,12 @@ def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> fl
 
 
 def chosen_threshold(
-    probabilities: Sequence[float], labels: Sequence[bool], wanted: Literal["f1", "half"] | float
+    probabilities: Sequence[float], labels: Sequence[bool], rule: Literal["f1", "half"] | float
 ) -> float:
     """The threshold of a recipe: fitted for the best F1, 0.5, or a number."""
-    if wanted == "f1":
+    if rule == "f1":
         return best_threshold(probabilities, labels)
-    return 0.5 if wanted == "half" else float(wanted)
+    return 0.5 if rule == "half" else float(rule)
 
 
 def common_threshold(probabilities: Sequence[float], labels: Sequence[bool], sets: Sequence[str]) -> float:

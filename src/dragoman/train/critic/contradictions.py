@@ -75,8 +75,8 @@ class NamePools:
             titles.setdefault(pair.title.casefold())
             for kind, name in shared_names(pair):
                 by_kind.setdefault(kind, {}).setdefault(name)
-        seen = Counter(word for title in titles for word in set(title.split()))
-        common = frozenset(word for word, count in seen.items() if count >= _COMMON)
+        counts = Counter(word for title in titles for word in set(title.split()))
+        common = frozenset(word for word, count in counts.items() if count >= _COMMON)
         pools = {
             kind: tuple(sorted(name for name in names if name.casefold() not in common))
             for kind, names in by_kind.items()

@@ -95,7 +95,7 @@ def _chinese(value: int) -> str:
 
 def has_name(text: str, name: str) -> bool:
     """Whether a text has a name, in any case."""
-    return _named(name).search(text) is not None
+    return _name_pattern(name).search(text) is not None
 
 
 def exchange_name(text: str, old: str, new: str) -> str | None:
@@ -106,12 +106,12 @@ def exchange_name(text: str, old: str, new: str) -> str | None:
     """
     if old.casefold() == new.casefold():
         return None
-    edited = _named(old).sub(lambda match: _cased(new, match.group()), text)
+    edited = _name_pattern(old).sub(lambda match: _cased(new, match.group()), text)
     return edited if edited.casefold() != text.casefold() and not has_name(edited, old) else None
 
 
 @cache
-def _named(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     """The pattern of a name between word boundaries, where its script has them."""
     before = r"(?<!\w)" if _LATIN.match(name[:1]) else ""
     after = r"(?!\w)" if _LATIN.match(name[-1:]) else ""
@@ -137,8 +137,8 @@ def negate(sentence: str) -> str | None:
     >>> negate("我喜欢猫")
     '我不喜欢猫'
     """
-    spoken = language(sentence)
-    return _negate_chinese(sentence) if spoken == "zh" else _negate_english(sentence)
+    code = language(sentence)
+    return _negate_chinese(sentence) if code == "zh" else _negate_english(sentence)
 
 
 def _negate_english(sentence: str) -> str | None:

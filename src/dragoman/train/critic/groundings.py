@@ -105,7 +105,7 @@ def labelled(
         rows.append(maker.positive(grounded))
         if dice.random() < echo and (same := maker.echo(grounded)) is not None:
             rows.append(same)
-        rows += _drawn(maker, grounded, negatives, shares, dice)
+        rows += _draw(maker, grounded, negatives, shares, dice)
     return rows
 
 
@@ -248,7 +248,7 @@ def _sibling(grounded: GroundedReply, dice: random.Random) -> LabelledPair | Non
     return _row(grounded, Pair(join_passages(fitting).indexed, grounded.reply), "sibling")
 
 
-def _drawn(
+def _draw(
     maker: Maker, grounded: GroundedReply, count: int, shares: Mapping[Negative, float], dice: random.Random
 ) -> list[LabelledPair]:
     rows: list[LabelledPair] = []

@@ -116,8 +116,8 @@ def distil(
     tokenizer = open_tokenizer(source, limit)
     bags = [encoding.ids for encoding in tokenizer.encode_batch([clean(text, limit) for text in sample])]
     size = tokenizer.get_vocab_size()
-    alone = _kept(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
-    targets = _kept(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
+    alone = _in_chunks(work, "vocabulary", size, lambda a, b: encoder.vocabulary(range(a, b)), report)
+    targets = _in_chunks(work, "passages", len(sample), lambda a, b: encoder.encode(sample[a:b]), report)
     table, metrics = fitted(alone, bags, targets, report=report)
     with writing(folder):
         partial = folder / f".{TABLE}"
@@ -158,7 +158,7 @@ def sampled(texts: Sequence[str], *, most: int, seed: int) -> list[str]:
 
 
 def fitted(
-    alone: FloatArray, passages: Sequence[Sequence[int]], wanted: FloatArray, *, report: Report = lambda progress: None
+    alone: FloatArray, passages: Sequence[Sequence[int]], targets: FloatArray, *, report: Report = lambda progress: None
 ) -> tuple[FloatArray, dict[str, float]]:
     """Fit the table to the teacher's vectors of tokens and passages, and measure it on held-out passages.
 
@@ -167,9 +167,9 @@ def fitted(
     import numpy as np
 
     count = min(_MOST_HELD_OUT, max(1, round(_HELD_OUT * len(passages))))
-    held_out, target = passages[:count], wanted[:count]
+    held_out, target = passages[:count], targets[:count]
     weights = inverse_frequencies(passages[count:], len(alone))
-    bags, truth = Bags.of(passages[count:], weights), wanted[count:]
+    bags, truth = Bags.of(passages[count:], weights), targets[count:]
     rows = unit(alone)
     rows = unit(rows - rows.mean(axis=0))
     before = nearness(rows * weights[:, None], held_out, target)
@@ -240,12 +240,12 @@ def descent(bags: Bags, missing: FloatArray, strength: float = _OFFSETS) -> Iter
         yield offsets
 
 
-def nearness(table: FloatArray, passages: Sequence[Sequence[int]], wanted: FloatArray) -> float:
+def nearness(table: FloatArray, passages: Sequence[Sequence[int]], targets: FloatArray) -> float:
     """The mean cosine of the table's vectors and the teacher's."""
-    return float((unit(summed(table, passages)) * wanted).sum(axis=1).mean())
+    return float((unit(summed(table, passages)) * targets).sum(axis=1).mean())
 
 
-def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
+def neighbours(vectors: FloatArray, targets: FloatArray) -> float | None:
     """Recall of the teacher's ten nearest passages by the table's vectors; None for too few passages.
 
     The query vector is the teacher's, as for questions.
@@ -253,12 +253,12 @@ def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
     import numpy as np
 
     k = _NEIGHBOURS
-    if len(wanted) < _FEWEST:
+    if len(targets) < _FEWEST:
         return None
     shares = []
-    for row, vector in enumerate(wanted):
+    for row, vector in enumerate(targets):
         lists = []
-        for rows in (wanted, vectors):
+        for rows in (targets, vectors):
             likeness = rows @ vector
             likeness[row] = -np.inf
             lists.append(set(np.argpartition(-likeness, k - 1)[:k].tolist()))
@@ -266,7 +266,7 @@ def neighbours(vectors: FloatArray, wanted: FloatArray) -> float | None:
     return float(np.mean(shares))
 
 
-def _kept(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
+def _in_chunks(work: Path, name: str, count: int, make: Any, report: Report) -> FloatArray:
     """Compute vectors in chunks, each cached in a file; a resumed run computes only missing or damaged ones."""
     import numpy as np
 

@@ -53,8 +53,8 @@ def to_onnx(
     module.eval().cpu()
     many = torch.export.Dim("rows")
     long = {name: torch.export.Dim(name) for name in {"length", *(lengths or {}).values()}}
-    named = {name: long[(lengths or {}).get(name, "length")] for name in inputs}
-    shapes = [{0: many, 1: named[name]} if tensor.dim() > 1 else {0: many} for name, tensor in inputs.items()]
+    axes = {name: long[(lengths or {}).get(name, "length")] for name in inputs}
+    shapes = [{0: many, 1: axes[name]} if tensor.dim() > 1 else {0: many} for name, tensor in inputs.items()]
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     with _quiet():
         torch.onnx.export(

@@ -117,16 +117,16 @@ def export_part(folder: Path, *, int8: Int8 = "auto") -> tuple[Part, Exported]:
     else:
         trunk, tokens, table = rebuilt(folder)
         exported = export_trunk(trunk, tokens, folder, output=table["output"], int8=decided if int8 == "auto" else int8)
-    whole = write_part(_told(part, exported), tuple(part.files))
+    whole = write_part(_with_bits(part, exported), tuple(part.files))
     for place in sorted(folder.glob(f"*/{FILE}")):
         inner = read_part(place.parent)
         if inner.shares and inner.place.resolve() == folder.resolve():
-            write_part(_told(inner, exported), tuple(inner.files))
+            write_part(_with_bits(inner, exported), tuple(inner.files))
     _write_down(whole)
     return whole, exported
 
 
-def _told(part: Part, exported: Exported) -> Part:
+def _with_bits(part: Part, exported: Exported) -> Part:
     """The part with its new bits and size, and the bits at which it was calibrated."""
     fitted = part.made.get("fitted_bits", part.made.get("bits"))
     made = {**part.made, "bits": exported.bits, "bytes": exported.bytes}

@@ -76,8 +76,8 @@ class AnswerTask:
         was = self.model.training
         self.model.eval()
         scores = torch.zeros(len(rows))
-        for chosen in by_length(rows, self._recipe.train.batch):
-            scores[chosen] = self._odds(self.causal.logits([rows[row] for row in chosen])).cpu()
+        for batch in by_length(rows, self._recipe.train.batch):
+            scores[batch] = self._odds(self.causal.logits([rows[row] for row in batch])).cpu()
         self.model.train(was)
         return scores
 

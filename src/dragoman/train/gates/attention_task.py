@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,6 @@ from dragoman.train.loop.text_measures import yes_measures
 from dragoman.train.loop.text_task import positive_weight, shuffled
 from dragoman.train.spec import LAST, Recipe
 
-Pretraining: TypeAlias = Literal["tokens", "vectors"]
 _MASKED = 0.15
 
 
@@ -61,14 +59,14 @@ class AttentionTask:
         return _batches(self._rows, self._recipe, epoch)
 
     def loss(self, batch: Sequence[int]) -> Tensor:
-        chosen = torch.tensor(list(batch))
+        rows = torch.tensor(list(batch))
         scores = self._model(*_tensors(self._model, self._rows, batch, self._device))[:, 0]  # (B,)
         return binary_loss(
             scores,
-            self._labels[chosen].to(self._device),
+            self._labels[rows].to(self._device),
             positive=self._positive,
             focal=self._recipe.balance.focal,
-            weights=self._weights[chosen].to(self._device),
+            weights=self._weights[rows].to(self._device),
         )
 
     def measure(self) -> Mapping[str, float]:
@@ -180,8 +178,8 @@ def attention_scores(
     was = model.training
     model.eval()
     for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        scores[chosen] = model(*_tensors(model, rows, chosen, device)).float().cpu()
+        places = order[start : start + batch]
+        scores[places] = model(*_tensors(model, rows, places, device)).float().cpu()
     model.train(was)
     return scores
 

@@ -87,18 +87,18 @@ class AskedOnce:
         self._value = value
         self._doing = doing
 
-    def of(self, asked: Sequence[Prompt]) -> list[float]:
+    def of(self, prompts: Sequence[Prompt]) -> list[float]:
         """The number of each turn; the model is asked only for turns that are not cached."""
-        keys = [self._key(prompt) for prompt in asked]
-        values = dict(self._kept())
-        missing = {key: prompt for key, prompt in zip(keys, asked, strict=True) if key not in values}
+        keys = [self._key(prompt) for prompt in prompts]
+        values = dict(self._cached())
+        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in values}
         done = len(set(keys)) - len(missing)
         self._job.report(Progress(self._doing, done, len(set(keys))))
         if missing:
-            values |= self._made(missing, done, len(set(keys)))
+            values |= self._compute(missing, done, len(set(keys)))
         return [values[key] for key in keys]
 
-    def _made(self, missing: dict[str, Prompt], done: int, total: int) -> dict[str, float]:
+    def _compute(self, missing: dict[str, Prompt], done: int, total: int) -> dict[str, float]:
         model = self._table.open()
         values: dict[str, float] = {}
         waiting = list(missing.items())
@@ -119,7 +119,7 @@ class AskedOnce:
                 close()
         return values
 
-    def _kept(self) -> Iterator[tuple[str, float]]:
+    def _cached(self) -> Iterator[tuple[str, float]]:
         """The cached numbers; a line that a kill cut short is ignored."""
         try:
             lines = self._file.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -76,10 +76,10 @@ def projected(vectors: Tensor, width: int, *, spread: float) -> Tensor:
 
     centred = vectors.double() - vectors.double().mean(0)
     _, directions = torch.linalg.eigh(centred.T @ centred)  # in rising order of what they explain
-    chosen = directions.flip(1)[:, :width]
+    components = directions.flip(1)[:, :width]
     # a direction's sign is the solver's whim: its largest number is made positive
-    chosen = chosen * chosen.gather(0, chosen.abs().argmax(0, keepdim=True)).sign()
-    projection = centred @ chosen
+    components = components * components.gather(0, components.abs().argmax(0, keepdim=True)).sign()
+    projection = centred @ components
     if projection.shape[1] < width:
         projection = torch.nn.functional.pad(projection, (0, width - projection.shape[1]))
     scaled: Tensor = projection * (spread / projection.std().clamp(min=1e-12))

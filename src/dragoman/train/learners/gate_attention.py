@@ -262,7 +262,7 @@ class _AttentionTraining:
         scores = attention_scores(encoder, rows, device=job.device)[:, 0].tolist()
         return [[(score - middle) / spread] for score in scores]
 
-    def _trained(self, job: Job, folder: Path, chosen: Sequence[int]) -> AttentionEncoder:
+    def _trained(self, job: Job, folder: Path, rows: Sequence[int]) -> AttentionEncoder:
         """Train an encoder on some of the training turns, and on auxiliary ones if a teacher labels them."""
         from dragoman.models.torch.attention_encoder import AttentionEncoder
         from dragoman.train.gates.attention_task import AttentionTask
@@ -272,8 +272,8 @@ class _AttentionTraining:
         encoder.load_state_dict(self._start)
         task = AttentionTask(
             encoder,
-            [self._rows[row] for row in chosen],
-            [self._taught[row] for row in chosen],
+            [self._rows[row] for row in rows],
+            [self._taught[row] for row in rows],
             dev_rows=self._dev_rows,
             dev_labels=gate_labels(job.dev.examples),
             recipe=job.recipe,

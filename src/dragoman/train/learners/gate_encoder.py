@@ -128,10 +128,10 @@ class _Tuned:
     def _begin(self, aux: Corpus) -> None:
         """Train on the auxiliary turns first, with equal weights and the main set's dev."""
         job, most = self._job, self._model.aux_turns
-        chosen = aux.examples if not most else aux.examples[:: max(1, -(-len(aux.examples) // most))]
+        examples = aux.examples if not most else aux.examples[:: max(1, -(-len(aux.examples) // most))]
         loop = job.recipe.train.model_copy(update={"epochs": self._model.aux_epochs})
         recipe = job.recipe.model_copy(update={"train": loop, "balance": BalanceSpec()})
-        first = replace(job, train=replace(aux, examples=chosen), recipe=recipe, aux=None)
+        first = replace(job, train=replace(aux, examples=examples), recipe=recipe, aux=None)
         self._trained(first, job.folder / "aux", taught=False)
 
     def _fold(self, job: Job, folder: Path, held: Sequence[Example]) -> Sequence[Sequence[float]]:

@@ -34,8 +34,8 @@ class GatePrompted:
         table = typed(PromptedModelTable, job.recipe.model, "model")
         language = typed(ScoredInput, job.recipe.input, "input").spoken(job)
 
-        def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
-            return [{"true": probability} for probability in true_probabilities(model, asked)]
+        def ask(model: LanguageModel, prompts: Sequence[Prompt]) -> list[dict[str, float]]:
+            return [{"true": probability} for probability in true_probabilities(model, prompts)]
 
         return llm_scores.fit_answers(
             job,

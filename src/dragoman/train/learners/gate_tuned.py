@@ -131,7 +131,7 @@ class _TunedTraining:
         finally:
             model.close()
 
-    def _task(self, job: Job, asked: dict[int, Prompt]) -> AnswerTask:
+    def _task(self, job: Job, prompts: dict[int, Prompt]) -> AnswerTask:
         """Return the task of a job with a new adapter."""
         from dragoman.models.torch.causal_lm import ANSWER_ROOM, load_causal
         from dragoman.models.torch.lora import LoraSpec, add_adapter
@@ -146,7 +146,7 @@ class _TunedTraining:
             causal.recompute()
         room = self._input.tokens - ANSWER_ROOM
         encoded = [
-            [causal.encode(asked[id(example)].messages, room) for example in side]
+            [causal.encode(prompts[id(example)].messages, room) for example in side]
             for side in (job.train.examples, job.dev.examples)
         ]
         return AnswerTask(
@@ -160,15 +160,15 @@ class _TunedTraining:
             over=table.over,
         )
 
-    def _fold(self, job: Job, folder: Path, held: Sequence[Example], asked: dict[int, Prompt]) -> list[list[float]]:
+    def _fold(self, job: Job, folder: Path, held: Sequence[Example], prompts: dict[int, Prompt]) -> list[list[float]]:
         """Train without some turns, with early stopping on dev, and score them."""
         from dragoman.models.torch.causal_lm import ANSWER_ROOM
         from dragoman.train.loop.training_loop import fit
 
-        task = self._task(job, asked)
+        task = self._task(job, prompts)
         fit(task, job, folder=folder)
         room = self._input.tokens - ANSWER_ROOM
-        rows = [task.causal.encode(asked[id(example)].messages, room) for example in held]
+        rows = [task.causal.encode(prompts[id(example)].messages, room) for example in held]
         return [[score] for score in task.scores(rows).tolist()]
 
     def _save(self, task: AnswerTask) -> None:
@@ -182,7 +182,7 @@ class _TunedTraining:
 
     def _finish(
         self,
-        asked: Sequence[Prompt],
+        prompts: Sequence[Prompt],
         metrics: Mapping[str, float],
         folds: tuple[Sequence[Sequence[float]], Sequence[float]] | None,
     ) -> Part:
@@ -202,7 +202,7 @@ class _TunedTraining:
             "prompt": PROMPT,
         }
         part = Part(job.folder, KIND, {HEAD: Head((LABEL,))}, options, dict.fromkeys(names, ""))
-        scores = self._scores(part, asked)
+        scores = self._scores(part, prompts)
         held = Held((LABEL,), (), gate_labels(job.dev.examples), folds=folds)
         head = fit_head(held, scores, job.recipe.calibrate)
         figures = head_metrics(head, held, scores)
@@ -212,14 +212,14 @@ class _TunedTraining:
         }
         return write_part(replace(part, heads={HEAD: head}, files={}, made=made), names)
 
-    def _scores(self, part: Part, asked: Sequence[Prompt]) -> list[list[float]]:
+    def _scores(self, part: Part, prompts: Sequence[Prompt]) -> list[list[float]]:
         runtime = self._model.scored if LIGHT_ADAPTER in part.files else "torch"
         chooser = Chooser(part, runtime=runtime, device="cuda" if self._job.device.startswith("cuda") else "cpu")
         scores: list[list[float]] = []
         try:
-            for start in range(0, len(asked), _AT_ONCE):
-                self._job.report(Progress("Calibrating", start, len(asked)))
-                scores += [[score] for score in chooser.scores(asked[start : start + _AT_ONCE])]
+            for start in range(0, len(prompts), _AT_ONCE):
+                self._job.report(Progress("Calibrating", start, len(prompts)))
+                scores += [[score] for score in chooser.scores(prompts[start : start + _AT_ONCE])]
         finally:
             chooser.close()
         return scores

@@ -50,8 +50,8 @@ class GateUncertainty:
         inputs = typed(UncertaintyInput, job.recipe.input, "input")
         language = inputs.spoken(job)
 
-        def ask(model: LanguageModel, asked: Sequence[Prompt]) -> list[dict[str, float]]:
-            drafts = model.generate(asked, max_tokens=table.max_tokens)
+        def ask(model: LanguageModel, prompts: Sequence[Prompt]) -> list[dict[str, float]]:
+            drafts = model.generate(prompts, max_tokens=table.max_tokens)
             return [{"doubt": doubt(draft, table.measure), "characters": len(draft.text)} for draft in drafts]
 
         return llm_scores.fit_answers(

@@ -97,7 +97,12 @@ class BiEncoderLearner:
             job,
             kind=KIND,
             heads={"relevance": Held((LABEL,), (), [float(right) for right in labels(judged)], scores=reading.cosines)},
-            options={**inputs.model_dump(), "pooling": spec.pooling, "mix": _shares(towers), **_told(towers)},
+            options={
+                **inputs.model_dump(),
+                "pooling": spec.pooling,
+                "mix": _shares(towers),
+                **_penalty_options(towers),
+            },
             max_tokens=spec.max_tokens,
             output="states",
             measure=reading.hit,
@@ -164,7 +169,7 @@ def _shares(towers: Towers) -> dict[str, float]:
     return {name: float(share.detach()) for name, share in towers.shares().items()}
 
 
-def _told(towers: Towers) -> dict[str, object]:
+def _penalty_options(towers: Towers) -> dict[str, object]:
     """Return the part's options of repetition penalties; empty if not learned."""
     penalties = {name: asdict(learned) for name, learned in towers.said().items()}
     return {"said": penalties} if penalties else {}

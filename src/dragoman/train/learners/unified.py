@@ -56,7 +56,7 @@ class _UnifiedTraining:
     def __init__(self, job: Job) -> None:
         self._input = typed(UnifiedInput, job.recipe.input, "input")
         self._unnamed = (*job.train.examples, *(job.aux.examples if job.aux else ()))
-        self._job = job = self._named(job)
+        self._job = job = self._renamed(job)
         self._model = typed(UnifiedModelTable, job.recipe.model, "model")
         self._sources = sources_of([*job.train.examples, *(job.aux.examples if job.aux else ())])
         table = self._model
@@ -76,7 +76,7 @@ class _UnifiedTraining:
         files = (inputs.relevance,) if isinstance(inputs.relevance, str) else inputs.relevance
         self._labels = tuple(resolve(file) for file in files)
 
-    def _named(self, job: Job) -> Job:
+    def _renamed(self, job: Job) -> Job:
         """Return the job with sources renamed as the recipe sets."""
         names = self._input.sources
         if not names:

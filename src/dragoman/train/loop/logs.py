@@ -130,8 +130,8 @@ class TensorBoard:
     def add(self, step: int, values: Mapping[str, float]) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        drawn = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
-        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=Summary(value=drawn)))
+        entries = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=Summary(value=entries)))
 
     def close(self) -> None:
         self._writer.close()

@@ -37,21 +37,21 @@ def adamw(model: torch.nn.Module, spec: LoopSpec, heads: Collection[str] = ()) -
 
     Vectors (biases, norms) do not decay. Each group remembers its full rate as `base`.
     """
-    named = trainable(model)
+    parameters = trainable(model)
     _refuse_unknown(heads, [name for name, _ in model.named_parameters()])
     groups = []
     for is_head in (False, True):
         for decays in (True, False):
             chosen = [
                 parameter
-                for name, parameter in named.items()
+                for name, parameter in parameters.items()
                 if _is_of(name, heads) == is_head and (parameter.ndim >= 2) == decays
             ]
             rate = (spec.head_rate or spec.rate) if is_head else spec.rate
             if chosen:
                 decay = spec.decay if decays else 0.0
                 groups.append({"params": chosen, "lr": rate, "base": rate, "weight_decay": decay})
-    on_gpu = all(parameter.is_cuda and parameter.is_floating_point() for parameter in named.values())
+    on_gpu = all(parameter.is_cuda and parameter.is_floating_point() for parameter in parameters.values())
     return torch.optim.AdamW(groups, betas=BETAS, fused=on_gpu)  # one kernel a group: a third of the time
 
 

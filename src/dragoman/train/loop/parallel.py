@@ -22,7 +22,7 @@ def rank() -> int:
 
 
 def size() -> int:
-    """How many processes train together."""
+    """The number of processes that train together."""
     return max(1, int(os.environ.get("WORLD_SIZE", "1")))
 
 

@@ -179,5 +179,5 @@ def _members(groups: Sequence[int]) -> list[list[int]]:
 
 def numbered(groups: Sequence[Hashable]) -> list[int]:
     """Number groups in the order of their first row."""
-    seen: dict[Hashable, int] = {}
-    return [seen.setdefault(group, len(seen)) for group in groups]
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(group, len(numbers)) for group in groups]

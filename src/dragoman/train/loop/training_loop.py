@@ -201,10 +201,10 @@ class _Loop:
 
     def _diverged(self, what: str, value: float, number: int, batch: Sequence[int]) -> TrainingError:
         rows = tuple(int(row) for row in batch)
-        shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", …" if len(rows) > _SHOWN_ROWS else "")
+        names = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", …" if len(rows) > _SHOWN_ROWS else "")
         epoch = self._state.epoch + 1
         return TrainingError(
-            f"The {what} is {value} in epoch {epoch}, batch {number + 1} (rows {shown}). {self._saved.kept}",
+            f"The {what} is {value} in epoch {epoch}, batch {number + 1} (rows {names}). {self._saved.kept}",
             remedy=f"Look at those rows, or set a lower train.rate (it is {self._spec.rate:g}) with --fresh or another "
             "--out.",
             epoch=epoch,

@@ -83,16 +83,16 @@ class Mean:
 
     def put(self, model: torch.nn.Module) -> None:
         """Write the mean into a model."""
-        named = trainable(model)
+        parameters = trainable(model)
         with torch.no_grad():
             for name, total in self._sums.items():
-                named[name].copy_(total / self._count)
+                parameters[name].copy_(total / self._count)
             for name, values in self._factors.items():
                 if _A in name:
                     other = name.replace(_A, _B)
                     a, b = mean_product(values, self._factors[other])
-                    named[name].copy_(a)
-                    named[other].copy_(b)
+                    parameters[name].copy_(a)
+                    parameters[other].copy_(b)
 
 
 def mean_product(a: list[Tensor], b: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -136,8 +136,8 @@ class CrossTask:
             wrong = question.wrong
             if len(wrong) > self._negatives.own:  # else all of them are in the list anyway
                 dice = random.Random(f"{self._recipe.train.seed}/{row}/mine/{self._epoch}")
-                chosen = wrong if len(wrong) <= _WIDEST else dice.sample(wrong, _WIDEST)
-                looked += [(row, place) for place in chosen]
+                sample = wrong if len(wrong) <= _WIDEST else dice.sample(wrong, _WIDEST)
+                looked += [(row, place) for place in sample]
         texts = [(self._train.questions[row].text, self._train.texts[place]) for row, place in looked]
         scores = score(self._trunk, self.tokens, texts, HEAD, device=self._device)[:, 0].tolist() if texts else []
         by_row: dict[int, list[tuple[float, int]]] = {}

@@ -62,9 +62,9 @@ def by_vectors(
         rows = pairs.of(source)
         matrix = texts[list(rows)]  # (N, D)
         for start in range(0, len(places), _AT_ONCE):
-            chosen = places[start : start + _AT_ONCE]
-            scores = queries[chosen] @ matrix.T  # (Q, N)
-            for place, line in zip(chosen, scores, strict=True):
+            batch = places[start : start + _AT_ONCE]
+            scores = queries[batch] @ matrix.T  # (Q, N)
+            for place, line in zip(batch, scores, strict=True):
                 question = pairs.questions[place]
                 cap = np.inf
                 if ceiling < 1.0 and question.gold:

@@ -148,7 +148,7 @@ class _Making:
             if not mine and not self._empty:
                 continue
             own = tuple(passage for passage in example.candidates if passage.source == source.name)
-            parents = _given(source, gold, by_id, self._by_id)
+            parents = _candidate_gold(source, gold, by_id, self._by_id)
             request = Request(example.context, (source,), given=tuple(Evidence(piece, 1.0) for piece in parents))
             search = searches([request], analyse=_no_words, dependency=self._dependency, query=self._query)[0]
             candidates, offered = self._pools(search, own, mine)
@@ -198,7 +198,7 @@ class _Making:
             yield self._places.setdefault(passage.indexed, len(self._places))
 
 
-def _given(
+def _candidate_gold(
     source: Source, gold: Sequence[Passage], candidates: Mapping[str, Passage], shared: Mapping[str, Passage]
 ) -> list[Passage]:
     """Return the gold of the sources that this one needs; without any, the parents of its gold."""
@@ -211,7 +211,7 @@ def _given(
 
 
 def _filtered(search: SourceSearch, rows: Sequence[Passage]) -> Sequence[Passage]:
-    """As `retriever.search.find` filters: children of the given evidence and rows without a parent, if it has any."""
+    """Filter as `retriever.search.find` does: keep children of the given evidence, and rows without a parent."""
     if search.dependency != "filter" or not any(row.parent in search.parents for row in rows):
         return rows
     return [row for row in rows if row.parent is None or row.parent in search.parents]

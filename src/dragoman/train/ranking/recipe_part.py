@@ -85,8 +85,8 @@ def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> Ranki
         if places and total > most:
             break
         places.add(place)
-    chosen = tuple(question for place, question in enumerate(wide.questions) if place in places)
-    numbers = sorted({place for question in chosen for place in (*question.candidates, *question.gold)})
+    questions = tuple(question for place, question in enumerate(wide.questions) if place in places)
+    numbers = sorted({place for question in questions for place in (*question.candidates, *question.gold)})
     new = {old: place for place, old in enumerate(numbers)}
     moved = tuple(
         replace(
@@ -95,7 +95,7 @@ def small(dev: RankingPairs, analyse: Analyse, *, most: int, seed: int) -> Ranki
             candidates=tuple(new[place] for place in question.candidates),
             offered=tuple(new[place] for place in question.offered),
         )
-        for question in chosen
+        for question in questions
     )
     return RankingPairs(moved, tuple(wide.texts[old] for old in numbers))
 

@@ -42,7 +42,7 @@ class AnswerCache:
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[Mapping[str, float]]:
         """Return the probabilities of `choose`, cached."""
-        return self._known(prompts, ["choose", list(options)], lambda new: list(self._model.choose(new, options)))
+        return self._answers(prompts, ["choose", list(options)], lambda new: list(self._model.choose(new, options)))
 
     def generate(self, prompts: Sequence[Prompt], *, max_tokens: int) -> list[str]:
         """Return the texts of `generate`, cached."""
@@ -50,7 +50,7 @@ class AnswerCache:
         def ask(new: Sequence[Prompt]) -> list[str]:
             return [draft.text for draft in self._model.generate(new, max_tokens=max_tokens)]
 
-        return self._known(prompts, ["generate", max_tokens], ask)
+        return self._answers(prompts, ["generate", max_tokens], ask)
 
     def close(self) -> None:
         """Close the file, not the model."""
@@ -58,7 +58,7 @@ class AnswerCache:
             self._database.close()
             self._database = None
 
-    def _known(self, prompts: Sequence[Prompt], how: Json, ask: Callable[[Sequence[Prompt]], list[Any]]) -> list[Any]:
+    def _answers(self, prompts: Sequence[Prompt], how: Json, ask: Callable[[Sequence[Prompt]], list[Any]]) -> list[Any]:
         keys = [self._key(prompt, how) for prompt in prompts]
         with self._opened() as database:
             by_key = _read(database, keys)

@@ -105,10 +105,10 @@ class ListedLabels(_PromptedLabels):
                 judged[nth] = scores if isinstance(scores, Unanswered) else [*before, *scores]
         return list(judged)
 
-    def _read(self, asked: Sequence[Prompt], counts: Sequence[int]) -> list[list[float] | Unanswered]:
+    def _read(self, prompts: Sequence[Prompt], counts: Sequence[int]) -> list[list[float] | Unanswered]:
         """Return the scores of each prompt; unreadable answers are requested again together."""
-        results: list[list[float] | Unanswered] = [Unanswered("not asked")] * len(asked)
-        waiting = dict(enumerate(asked))
+        results: list[list[float] | Unanswered] = [Unanswered("not asked")] * len(prompts)
+        waiting = dict(enumerate(prompts))
         for _ in range(self._retries + 1):
             texts = self._answers.generate(list(waiting.values()), max_tokens=_MOST_TOKENS)
             again: dict[int, Prompt] = {}

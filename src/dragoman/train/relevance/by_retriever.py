@@ -32,7 +32,7 @@ class BiLabels:
 
     @property
     def about(self) -> Mapping[str, Json]:
-        return {"method": "bi", "version": 1, "part": _told(_part(self._options))}
+        return {"method": "bi", "version": 1, "part": _identity(_part(self._options))}
 
     def learned_from(self, origin: Iterable[Mapping[str, Any]]) -> list[str]:
         """Files of some data that the part was trained on."""
@@ -67,7 +67,7 @@ class CrossLabels:
 
     @property
     def about(self) -> Mapping[str, Json]:
-        return {"method": "cross", "version": 1, "part": _told(_part(self._options))}
+        return {"method": "cross", "version": 1, "part": _identity(_part(self._options))}
 
     def learned_from(self, origin: Iterable[Mapping[str, Any]]) -> list[str]:
         """Files of some data that the part was trained on."""
@@ -97,7 +97,7 @@ def _part(options: SearchOptions) -> Part:
     return options.part
 
 
-def _told(part: Part) -> Json:
+def _identity(part: Part) -> Json:
     """Return a part's name and the hash of its `part.json`, which covers its files and calibration."""
     return {"name": part.folder.resolve().name, "sha256": sha256(part.folder / FILE)}
 

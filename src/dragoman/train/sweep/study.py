@@ -135,8 +135,8 @@ def sweep(
 def deciding(recipe: Recipe, spec: SweepSpec) -> str:
     """Return the measure that compares trials: the sweep's, the recipe's, or the kind's own if that is the loss or the
     last epoch and parts of the kind do not record it."""
-    named = spec.metric or recipe.train.metric
-    return _INSTEAD.get(recipe.kind, named) if named in _NO_FIGURES else named
+    metric = spec.metric or recipe.train.metric
+    return _INSTEAD.get(recipe.kind, metric) if metric in _NO_FIGURES else metric
 
 
 def _claim(folder: Path, recipe: Recipe, spec: SweepSpec, ordered: Ordered, *, fresh: bool) -> None:

@@ -281,8 +281,8 @@ def _tell(study: Any, states: Any, trial: Trial) -> None:
 
 def _suggested(asked: Any, name: str, entry: RangeSpec) -> Any:
     if entry.values:
-        written = [json.dumps(value) for value in entry.values]  # Optuna keeps plain values only
-        return json.loads(asked.suggest_categorical(name, written))
+        texts = [json.dumps(value) for value in entry.values]  # Optuna keeps plain values only
+        return json.loads(asked.suggest_categorical(name, texts))
     if entry.kind == "int":
         return asked.suggest_int(name, int(entry.low or 0), int(entry.high or 0), log=entry.log)
     return asked.suggest_float(name, entry.low, entry.high, log=entry.log)

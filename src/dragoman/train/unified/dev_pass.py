@@ -77,7 +77,7 @@ class Examining:
             ).float()
         outcomes = []
         for number, one in enumerate(asked):
-            spots = torch.tensor([packed.place(number, *place) for place in _wanted(one)], device=device)
+            spots = torch.tensor([packed.place(number, *place) for place in _logit_places(one)], device=device)
             outcomes.append(self._outcome(one, hidden[spots[:, 0], spots[:, 1]]))
         return outcomes
 
@@ -117,7 +117,7 @@ def _forks(one: Examined) -> list[tuple[int, tuple[int, ...]]]:
     return [(first + fork.segment, fork.tokens) for first, tree in trees for fork in tree.forks]
 
 
-def _wanted(one: Examined) -> list[tuple[int, int]]:
+def _logit_places(one: Examined) -> list[tuple[int, int]]:
     """The positions whose logits are needed: forks, candidates, the response."""
     return [
         *((segment, -1) for segment, _ in _forks(one)),

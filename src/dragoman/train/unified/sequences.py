@@ -82,7 +82,7 @@ class Sequences:
         whole = dice.random() < self._drawing.share or whole
         offers = self._offers.of(example, plan, dice) if whole else []
         offered = sample_candidates(offers, self._drawing.most_candidates, dice)
-        shown = self._shown(example, plan, offered, dice)
+        shown = self._evidence(example, plan, offered, dice)
         layout = self._turns.shape.layout
         written, after = self._written(example, plan, shown) if whole else (None, ())
         builder.trunk(example, self._room(example, written, offered, after))
@@ -115,7 +115,7 @@ class Sequences:
         written, after = self._written(example, plan, shown) if whole else (None, ())
         builder = _TreeBuilder(self._turns, self._branch)
         builder.trunk(example, self._room(example, written, offered, after))
-        plans = self._chosen(example).tree
+        plans = self._order_choices(example).tree
         first = builder.plant(plans.planted(0, builder.count))
         judged_on = 0
         if self._turns.shape.layout != "tree" and plan is not None:
@@ -123,7 +123,7 @@ class Sequences:
         places = builder.branches([one.passage for one in offered], judged_on) if self._judges else []
         check = None
         if self._checks and places:
-            checks = self._chosen(example, after=True).tree
+            checks = self._order_choices(example, after=True).tree
             check = builder.count, checks
             builder.plant(checks.planted(0, builder.count, tuple(places)))
         self._line(builder, written, after)
@@ -148,7 +148,7 @@ class Sequences:
         writing, _ = fit_evidence(self._turns, Writing(example.context, WrittenSequence(plan, shown)))
         return writing
 
-    def _chosen(self, example: Example, *, after: bool = False) -> _Choices:
+    def _order_choices(self, example: Example, *, after: bool = False) -> _Choices:
         """Return the legal orders of a turn as tokens, cached by sources."""
         if example.sources not in self._known_orders:
             self._known_orders[example.sources] = tuple(self._orders(example.sources))
@@ -163,7 +163,7 @@ class Sequences:
         plan = example.gold.plan
         if plan is None:
             return None
-        if plan not in self._chosen(example).sequences:
+        if plan not in self._order_choices(example).sequences:
             raise TrainingError(
                 f"The plan {' > '.join(plan) or 'NULL'} of the turn '{example.id}' is no order that the sources' needs "
                 "allow.",
@@ -171,7 +171,7 @@ class Sequences:
             )
         return plan
 
-    def _shown(
+    def _evidence(
         self, example: Example, plan: Order | None, offers: Sequence[LabelledCandidate], dice: random.Random
     ) -> list[Shown]:
         """Return the evidence before the response: gold, and distractors of the same sources."""
@@ -182,9 +182,9 @@ class Sequences:
         right = [offer for offer in right if plan is None or offer.passage.source in plan]
         chosen = with_distractors(right, offers, self._drawing.distractors, dice)
         exact = self._turns.shape.layout != "tree"  # there the same tokens are learned
-        return [_as_shown(offer, self._said(offer, dice, exact=exact)) for offer in chosen]
+        return [_as_shown(offer, self._similarity_token(offer, dice, exact=exact)) for offer in chosen]
 
-    def _said(self, one: LabelledCandidate, dice: random.Random, *, exact: bool) -> int | None:
+    def _similarity_token(self, one: LabelledCandidate, dice: random.Random, *, exact: bool) -> int | None:
         """Return the similarity token after a piece of evidence: the label if it is trained, else with noise."""
         if not self._judges:
             return None
@@ -224,7 +224,7 @@ class Sequences:
             for one in offered:
                 above = depths.get(one.passage.parent or "", 0) if turns.shape.layout == "tree" else 0
                 depths[one.passage.id] = above + len(self._branch(one.passage.source, passage_text(one.passage)))
-            longest = max(len(ids) for ids in self._chosen(example, after=self._checks).sequences.values())
+            longest = max(len(ids) for ids in self._order_choices(example, after=self._checks).sequences.values())
             deep = max(depths.values()) + longest
         return max(line, deep)
 
@@ -232,13 +232,13 @@ class Sequences:
         """Add [SOURCE] K.. [EOS] as the last segment, with losses after [SOURCE]."""
         begun = len(self._turns.ids((SOURCE,)))
         builder.plans = builder.add(self._turns.plan(plan), 0)
-        builder.places += self._acting(builder.plans, self._chosen(example), plan, begun, "plan")
+        builder.places += self._acting(builder.plans, self._order_choices(example), plan, begun, "plan")
 
     def _check(self, builder: _TreeBuilder, example: Example, plan: Order) -> None:
         """Add [CHECK] [SOURCE] K.. [EOS] to the trunk, with attention to all candidates."""
         begun = len(self._turns.check(())) - len(self._turns.plan(())) + len(self._turns.ids((SOURCE,)))
         segment = builder.add(self._turns.check(plan), 0, tuple(builder.candidates))
-        builder.places += self._acting(segment, self._chosen(example, after=True), plan, begun, "check")
+        builder.places += self._acting(segment, self._order_choices(example, after=True), plan, begun, "check")
 
     def _acting(self, segment: int, choices: _Choices, plan: Order, begun: int, kind: Kind) -> Iterator[TargetPlace]:
         weight = self._weights.get(plan, 1.0)

@@ -172,7 +172,7 @@ class UnifiedTask:
 
     def losses(self, batch: Sequence[int]) -> dict[str, Tensor]:
         """Return the mean loss of each kind over its positions in the batch."""
-        packed_batch = self._made(tuple(batch))
+        packed_batch = self._tensors(tuple(batch))
         self.tokens += sum(len(layout.tokens) for _, _, layout in packed_batch.packed.starts)
         hidden = states(
             self.model, packed_batch.packed, device=self._device, attention=self.attention, below=self._below
@@ -247,7 +247,7 @@ class UnifiedTask:
             if all(place.kind == "plan" for place in lesson.places):
                 yield laid_out(lesson.segments)
 
-    def _made(self, batch: tuple[int, ...]) -> _PackedBatch:
+    def _tensors(self, batch: tuple[int, ...]) -> _PackedBatch:
         """Return a batch as tensors; on a GPU the next ones are built in the background."""
         waiting = self._waiting.pop(batch, None)
         if self._ahead is not None:

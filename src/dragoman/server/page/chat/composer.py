@@ -60,14 +60,14 @@ class Composer:
                 area = el(
                     "textarea", "", "write", rows="1", placeholder=words["chat.hint"], aria_label=words["chat.field"]
                 )
-                on_detail(area, "ask", self._asked)
+                on_detail(area, "ask", self._on_ask)
                 on_detail(area, "halt", self._halted)
                 on_detail(area, "command", self._commanded)
                 for icon, label, kind in (("stop", "chat.stop", "halt"), ("arrow_upward", "chat.send", "send")):
                     plain_icon_button(icon, words[label], kind)
             el("div", words["chat.keys"], "hint muted")
 
-    async def _asked(self, event: GenericEventArguments) -> None:
+    async def _on_ask(self, event: GenericEventArguments) -> None:
         await self._ask(str(event.args or ""))
 
     def _halted(self, _: GenericEventArguments) -> None:

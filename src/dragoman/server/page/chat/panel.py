@@ -160,8 +160,8 @@ class ChatPanel:
         retrieve = retrieve or wanted
         control = self.page_session.control
         control = control if retrieve is None else replace(control, retrieve=retrieve)
-        for shown in [child for child in self._log if WELCOME in child.classes]:
-            shown.delete()
+        for element in [child for child in self._log if WELCOME in child.classes]:
+            element.delete()
         dialogue = self.page_session.dialogue
         question = self._ask(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
@@ -224,8 +224,8 @@ class ChatPanel:
     @property
     def last_reply(self) -> ReplyCard | None:
         """The newest finished reply of the chat."""
-        done = [card for card in self._cards if card.reply is not None and not card.box.is_deleted]
-        return done[-1] if done else None
+        finished = [card for card in self._cards if card.reply is not None and not card.box.is_deleted]
+        return finished[-1] if finished else None
 
     # Controls
 
@@ -329,14 +329,14 @@ class ChatPanel:
         self._decided(answer)
         self.composer.show(self.page_session.dialogue, busy=False, last=live.question)
         if self.changed is not None:
-            background_tasks.create(self._told())
+            background_tasks.create(self._notify_changed())
 
     def _decided(self, answer: ReplyCard) -> None:
         """Show what was decided so far where the reply is selected."""
         if self._selected is answer:
             self._select(answer)
 
-    async def _told(self) -> None:
+    async def _notify_changed(self) -> None:
         with self._log.client:
             if self.changed is not None and not self._log.is_deleted:
                 await self._keep_control()
@@ -377,12 +377,12 @@ class ChatPanel:
         if not text.strip():
             return
         with errors_shown(self._words):
-            made = await self.page_session.do(chats.branch, self.page_session.dialogue, place)
-            if not await self.show(made):
+            branch = await self.page_session.do(chats.branch, self.page_session.dialogue, place)
+            if not await self.show(branch):
                 self._clear()
-                self.page_session.dialogue = made
+                self.page_session.dialogue = branch
             # Before the reply, which may come at once and shows the versions of its question.
-            self._variants = await self.page_session.do(chats.variants, made)
+            self._variants = await self.page_session.do(chats.variants, branch)
             await self.send(text, retrieve=retrieve)
 
     async def _again(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:

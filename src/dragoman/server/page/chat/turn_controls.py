@@ -25,13 +25,13 @@ def with_source(control: TurnControl, name: str, declared: Sequence[Source], *, 
 
     Facts about the user have a setting of their own and stay allowed. All sources together are no limit.
     """
-    chosen = set(_names(declared) if control.sources is None else control.sources)
-    chosen |= {source.name for source in declared if _is_memory(source)}
+    names = set(_names(declared) if control.sources is None else control.sources)
+    names |= {source.name for source in declared if _is_memory(source)}
     if allowed:
-        chosen |= set(sources_with_needs([name], declared))
+        names |= set(sources_with_needs([name], declared))
     else:
-        chosen = {one for one in chosen if name not in sources_with_needs([one], declared)}
-    kept = tuple(one for one in _names(declared) if one in chosen)
+        names = {one for one in names if name not in sources_with_needs([one], declared)}
+    kept = tuple(one for one in _names(declared) if one in names)
     return replace(control, sources=None if len(kept) == len(declared) else kept)
 
 
@@ -120,10 +120,10 @@ class TurnControls:
         retrieve = [(words[f"control.{mode}"], replace(control, retrieve=mode)) for mode in RETRIEVE_MODES]
         self._choices(words["control.search"], retrieve)
         # A private chat changes no memory, so that reading it is the most it can do.
-        shown = control if control.keep or control.memory != "on" else replace(control, memory="read")
+        effective = control if control.keep or control.memory != "on" else replace(control, memory="read")
         modes = MEMORY_MODES if control.keep else MEMORY_MODES[1:]
         memory = [(words[f"control.memory_{mode}"], replace(control, memory=mode)) for mode in modes]
-        self._choices(words["control.memory"], memory, current=shown)
+        self._choices(words["control.memory"], memory, current=effective)
         if not control.keep:
             el("p", words["control.memory_private"], "muted note")
         sources = choosable(self._sources)
@@ -131,9 +131,9 @@ class TurnControls:
             el("div", words["control.sources"], "heading")
         for source in sources:
             is_allowed = control.allows(source)
-            chosen = with_source(control, source.name, self._sources, allowed=not is_allowed)
+            changed = with_source(control, source.name, self._sources, allowed=not is_allowed)
             icon = "check_box" if is_allowed else "check_box_outline_blank"
-            label, change = source_label(source.name), partial(self._changed, chosen)
+            label, change = source_label(source.name), partial(self._changed, changed)
             box = self._option(label, change, "checkbox", checked=is_allowed, icon=icon)
             box.props["title"] = source.description
         if self._models:

@@ -1,4 +1,4 @@
-"""What the chat shows without messages: the agent's greeting, or that there is no such chat."""
+"""The empty chat: the agent's greeting, or a message that there is no such chat."""
 
 from __future__ import annotations
 

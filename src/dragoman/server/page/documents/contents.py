@@ -1,4 +1,4 @@
-"""What is in a source: its documents, and of each the passages that the agent reads."""
+"""The contents of a source: its documents, and the passages of each that the agent reads."""
 
 from __future__ import annotations
 

@@ -159,14 +159,14 @@ class DocumentFiles:
         files = await self._page_session.do(_files, self.target)
         if not is_latest() or self._list.is_deleted:
             return
-        shown = files if whole else files[:_MOST_FILES]
+        visible = files if whole else files[:_MOST_FILES]
         self._list.clear()
         with self._list:
             if not files:
                 el("p", words["file.none"], "muted")
-            for file in shown:
+            for file in visible:
                 self._row(str(file["name"]), _count(words, int(file["passages"])))
-            if len(shown) < len(files):
+            if len(visible) < len(files):
                 label = words["file.all"].format(count=len(files))
                 button(label, partial(self.refresh, whole=True), "outline")
 
@@ -209,7 +209,7 @@ class DocumentFiles:
         self._progress()
         try:
             uploads.check_size(event.file.size())
-            # A folder comes as many files at once; they are read one after the other, and only then taken into hand.
+            # A folder comes as many files at once: read them one after the other.
             report = await self._page_session.read_in(self._into, put, name, event.file)
             if replaced and replaced != name and not report.failed:
                 await self._page_session.read_in(self._into, uploads.remove, replaced)
@@ -230,7 +230,7 @@ class DocumentFiles:
             await self._changed()
 
     def _tell(self, name: str, report: IngestReport) -> None:
-        """What became of a file: it goes to the list of files, or its line says why it was not taken."""
+        """Show the result of an upload: the file joins the list, or its line says why it was refused."""
         words = self._words
         if report.failed:
             self._line(name, words["file.failed"].format(reason=report.failed[0].reason), "failed")
@@ -265,13 +265,13 @@ class DocumentFiles:
         if not self._is_done and perf_counter() - self._drawn < _OFTEN:
             return
         self._drawn = perf_counter()
-        done = self._came - self._pending
+        finished = self._came - self._pending
         self._bar.props["max"] = str(self._came)
         self._bar.props.pop("value", None)
-        if done:
-            self._bar.props["value"] = str(done)
+        if finished:
+            self._bar.props["value"] = str(finished)
         self._bar.classes(add="" if self._is_done else "on", remove="on" if self._is_done else "")
-        key, files = ("sources.done", self._files) if self._is_done else ("sources.reading", done)
+        key, files = ("sources.done", self._files) if self._is_done else ("sources.reading", finished)
         counts = {"files": files, "all": self._came, "passages": f"{self._passages:,}"}
         self._state.set_text(self._words[key].format(**counts))
 

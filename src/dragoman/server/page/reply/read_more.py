@@ -78,7 +78,7 @@ class ReadMore:
                     el("p", words["chat.read_end"], "muted")
 
     def _address(self, card: Card, page: int) -> str:
-        """Where the page of a PDF is shown, with the quoted words marked."""
+        """The address that shows the page of a PDF with the quoted words marked."""
         spans = ",".join(f"{start}-{end}" for start, end in card.spans)
         passage = card.evidence.passage
         query = {"agent": self._page_session.agent, "source": passage.source, "passage": passage.id, "spans": spans}

@@ -98,6 +98,6 @@ def _sources(cited: Sequence[Citation], anchor: str, words: Mapping[str, str]) -
 
 
 def _time(said_at: str) -> str:
-    """A moment as an element; "" where nobody knows it."""
+    """A time as an element; "" if unknown."""
     moment = moment_of(said_at)
     return "" if moment is None else f'<time datetime="{moment:%Y-%m-%dT%H:%MZ}">{moment:%Y-%m-%d %H:%M} UTC</time>'

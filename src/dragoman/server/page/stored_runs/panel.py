@@ -42,7 +42,7 @@ class RunsPanel:
                 if not rows:
                     empty("o_science", words["runs.empty"], words["runs.empty_more"])
                     return True
-                names = {str(row["id"]): _named(row) for row in rows}
+                names = {str(row["id"]): _run_label(row) for row in rows}
                 with el("div", classes="row wrap chosen"):
                     self._first = self._choice(words["runs.first"], names, next(iter(names)))
                     self._second = self._choice(words["runs.second"], {"": words["runs.one"], **names}, "")
@@ -52,14 +52,14 @@ class RunsPanel:
         return False
 
     def _choice(self, label: str, names: dict[str, str], value: str) -> ui.select:
-        made = ui.select(names, value=value, label=label, on_change=self._show)
-        made.props("outlined dense options-dense")
-        return made
+        select = ui.select(names, value=value, label=label, on_change=self._show)
+        select.props("outlined dense options-dense")
+        return select
 
     async def _show(self) -> None:
         with errors_shown(self._words):
-            chosen = [str(choice.value) for choice in (self._first, self._second) if choice.value]
-            results = [await self._page_session.run_result(name) for name in dict.fromkeys(chosen)]
+            selected = [str(choice.value) for choice in (self._first, self._second) if choice.value]
+            results = [await self._page_session.run_result(name) for name in dict.fromkeys(selected)]
             self._shown.clear()
             self._shown.classes(add="two" if len(results) > 1 else "", remove="" if len(results) > 1 else "two")
             with self._shown:
@@ -102,17 +102,17 @@ class RunsPanel:
         """Table of a run; systems without any figure are folded away."""
         words = self._words
         rows: Sequence[View] = table["rows"]
-        shown = sum(any(cell.get("value") is not None for cell in row["cells"]) for row in rows) or len(rows)
+        count = sum(any(cell.get("value") is not None for cell in row["cells"]) for row in rows) or len(rows)
         title = str(table.get("title") or table.get("data"))
         with el("div", classes="card table"):
             el("div", title, "heads")
             counts = words["runs.turns"].format(turns=f"{table['turns']:,}", dialogues=f"{table['dialogues']:,}")
             el("div", counts, "muted")
-            self._grid(table, rows[:shown], title)
-            if rows[shown:]:
+            self._grid(table, rows[:count], title)
+            if rows[count:]:
                 with el("details", classes="more"):
-                    el("summary", words["runs.holes"].format(count=len(rows) - shown))
-                    self._grid(table, rows[shown:], title)
+                    el("summary", words["runs.holes"].format(count=len(rows) - count))
+                    self._grid(table, rows[count:], title)
 
     def _grid(self, table: View, rows: Sequence[View], title: str) -> None:
         columns: Sequence[View] = table["columns"]
@@ -126,8 +126,8 @@ class RunsPanel:
             with el("tbody"):
                 for place, row in enumerate(rows):
                     with el("tr"):
-                        named = " · ".join(str(row[key]) for key in ("system", "group") if row.get(key))
-                        el("th", str(row["system"]), scope="row", title=named)
+                        label = " · ".join(str(row[key]) for key in ("system", "group") if row.get(key))
+                        el("th", str(row["system"]), scope="row", title=label)
                         for number, (column, cell) in enumerate(zip(columns, row["cells"], strict=False)):
                             kind = "best" if best.get(number) == place else ""
                             hole = "muted" if cell.get("value") is None else ""
@@ -137,6 +137,6 @@ class RunsPanel:
         return "" if cell.get("paper") is None else self._words["runs.paper"].format(figure=cell["paper"])
 
 
-def _named(row: View) -> str:
+def _run_label(row: View) -> str:
     ended = str(row.get("ended") or "")[:16].replace("T", " ")
     return " · ".join(part for part in (str(row["name"]), ended) if part)
