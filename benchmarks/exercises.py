@@ -4,7 +4,7 @@
 
 `benchmarks/exercises/*.jsonl.gz` has one place a line: its document as Markdown and some thirty items with facts, a
 question and a label (yes, no, ask, value, none) with the words of the sentence that decides. `train` taught the shipped
-part `english-joint`, thresholds were chosen on `dev`, and `test` is for measuring.
+part `english-joint`, thresholds were chosen on `dev`, and `test` is for measuring; `dev-zh` and `test-zh` are Chinese.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from time import perf_counter
 from typing import Any
 
 from dragoman.agent.check import fresh_assistants
+from dragoman.text.language import language
 
 FOLDER = Path(__file__).with_name("exercises")
 AGENT = """
 name = "Robin"
+language = "{language}"
 [[sources]]
 name = "MEMORY"
 about = "user"
@@ -40,9 +42,10 @@ kind = "gate.similarity.v1"
 kind = "planner.similarity.v1"
 fallback = "all"
 """
-_YES, _NO = re.compile(r"\b(?:Yes|Probably yes)[,.:]"), re.compile(r"\b(?:No|Probably not)[,.:]")
-_LIKELY = re.compile(r"\bProbably (?:yes|not)[,.:]")
-_DECLINED = re.compile(r"could(?:n't| not) find|don't know for certain", re.IGNORECASE)
+_YES = re.compile(r"\b(?:Yes|Probably yes)[,.:]|^(?:应该)?(?:可以|是的|要|能|会|有|对)[。：，]")
+_NO = re.compile(r"\b(?:No|Probably not)[,.:]|^(?:应该)?(?:不行|不可以|不是|不要|不用|不能|不会|没有)[。：，]")
+_LIKELY = re.compile(r"\bProbably (?:yes|not)[,.:]|^应该")
+_DECLINED = re.compile(r"could(?:n't| not) find|don't know for certain|不知道|没有找到|没找到", re.IGNORECASE)
 
 
 def places(split: str, every: int) -> Iterator[dict[str, Any]]:
@@ -59,7 +62,7 @@ def said(reply: str) -> str:
         return "yes"
     if _NO.search(reply):
         return "no"
-    return "ask" if reply.rstrip().endswith("?") else "value"
+    return "ask" if reply.rstrip().endswith(("?", "？")) else "value"
 
 
 def plain(text: str) -> str:
@@ -82,7 +85,8 @@ def tried(
     with TemporaryDirectory() as folder:
         agent = Path(folder) / "agent"
         (agent / "documents").mkdir(parents=True)
-        (agent / "agent.toml").write_text(AGENT, encoding="utf-8")
+        agent_file = AGENT.replace("{language}", language(place["document"]))
+        (agent / "agent.toml").write_text(agent_file, encoding="utf-8")
         (agent / "documents" / "document.md").write_text(place["document"], encoding="utf-8")
         with fresh_assistants(agent, overrides=overrides) as (fresh, _), fresh() as assistant:
             for number, item in enumerate(place["items"]):
@@ -99,7 +103,7 @@ def tried(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
+    parser.add_argument("--split", default="dev", choices=("train", "dev", "test", "dev-zh", "test-zh"))
     parser.add_argument("--every", type=int, default=1, help="take every so many places")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override the agent's settings"

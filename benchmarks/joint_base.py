@@ -44,7 +44,6 @@ def main() -> None:
     folder = find_part(given.part)
     model = onnx.load(str(folder / "model.onnx"))
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    factor = {node.output[0]: node.input for node in model.graph.node}
     weights: dict[str, np.ndarray] = {}
     heads: dict[str, np.ndarray] = {}
     for name, content in stored.items():
@@ -54,7 +53,7 @@ def main() -> None:
             weights[whole.removeprefix(_PREFIX)] = np.ascontiguousarray(wide.astype(np.float32))
         elif name.startswith(_HEADS):
             heads[name.removeprefix("trunk.")] = np.ascontiguousarray(content)
-    weights |= _matrices(model, stored, factor)
+    weights |= _matrices(model, stored)
     given.out.mkdir(parents=True, exist_ok=True)
     save_file(weights, given.out / "model.safetensors", metadata={"format": "pt"})
     save_file(heads, given.out / "heads.safetensors", metadata={"format": "pt"})
@@ -63,9 +62,10 @@ def main() -> None:
     print(len(weights), sum(array.size for array in weights.values()))
 
 
-def _matrices(model: object, stored: dict[str, np.ndarray], factor: dict[str, list[str]]) -> dict[str, np.ndarray]:
-    """Matrices whose names the exporter lost: known by the bias that is added to their product."""
-    found: dict[str, np.ndarray] = {}
+def matrix_names(model: object, stored: dict[str, np.ndarray]) -> dict[str, str]:
+    """The stored bytes of each matrix with the name that the exporter lost: known by the bias added to its product."""
+    factor = {node.output[0]: node.input for node in model.graph.node}  # type: ignore[attr-defined]
+    found: dict[str, str] = {}
     for node in model.graph.node:  # type: ignore[attr-defined]
         if node.op_type != "Add":
             continue
@@ -73,12 +73,21 @@ def _matrices(model: object, stored: dict[str, np.ndarray], factor: dict[str, li
             if not (bias.startswith(_PREFIX) and bias.endswith(".bias")) or product not in factor:
                 continue
             for name in factor[product]:
-                whole = name.removesuffix("_wide")
-                if f"{whole}_bytes" in stored:
-                    content = stored[f"{whole}_bytes"].astype(np.float32) * stored[f"{whole}_scale"]
-                    target = bias.removeprefix(_PREFIX).removesuffix(".bias") + ".weight"
-                    found[target] = np.ascontiguousarray(content.T)
+                content = f"{name.removesuffix('_wide')}_bytes"
+                if content in stored:
+                    found[content] = bias.removeprefix("trunk.").removesuffix(".bias") + ".weight"
     return found
+
+
+def _matrices(model: object, stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The matrices in full."""
+    names = matrix_names(model, stored)
+    return {
+        name.removeprefix("encoder."): np.ascontiguousarray(
+            (stored[content].astype(np.float32) * stored[content.removesuffix("_bytes") + "_scale"]).T
+        )
+        for content, name in names.items()
+    }
 
 
 if __name__ == "__main__":

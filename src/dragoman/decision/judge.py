@@ -28,6 +28,8 @@ SPEAKS = 0.3
 """How probable it must be that a sentence speaks to the question for what it says to count."""
 _TRIED = 3
 """Sentences that are read to find the fact that decides."""
+_FURTHER = 0.45
+"""How much less than the best a sentence may answer for the facts to be read with it one by one."""
 _MATTERS = 0.15
 """By how much a fact must change what a sentence answers to bear on it."""
 _NEARBY = 0.03
@@ -70,8 +72,10 @@ class SentenceJudge:
         if not any(near) or (self._chooser() is None and len(told) < 2):
             return _readings(options, scores)
         bare = self._scores(question, [(option, []) for option in options])
-        likeliest = sorted(range(len(options)), key=lambda place: -max(scores[place].answers, bare[place].answers))
-        tried = [place for place in likeliest[:_TRIED] if near[place]]
+        answers = [max(score.answers, plain.answers) for score, plain in zip(scores, bare, strict=True)]
+        likeliest = sorted(range(len(options)), key=lambda place: -answers[place])[:_TRIED]
+        least = answers[likeliest[0]] - _FURTHER
+        tried = [place for place in likeliest if near[place] and answers[place] >= least]
         alone = self._scores(question, [(options[place], [told[i]]) for place in tried for i in near[place]])
         chances = iter(alone)
         kept = []
