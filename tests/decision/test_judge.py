@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.values import Evidence, Passage
 from dragoman.decision.joint import Option, PairScore
-from dragoman.decision.judge import SentenceJudge
+from dragoman.decision.judge import SentenceJudge, facts_about
 
 RULE = "Children under six go free."
 AGE, NAME, DIET = "My son Max is four.", "I am Ida.", "I eat no meat."
@@ -58,5 +58,15 @@ def test_a_sentence_on_which_no_fact_bears_is_read_without_any(judge):
 
 def test_facts_are_tried_alone_with_the_best_sentences_only(judge):
     rules = [RULE, "The café opens at ten.", "Dogs stay outside.", "Bring a towel."]
-    judge.read("Does Max pay?", [option(text) for text in rules], [evidence(AGE), evidence(NAME)])
-    assert judge._scorer.read.count(AGE) == 4  # alone with three, then as the one that bears
+    judge.read("Do we pay?", [option(text) for text in rules], [evidence(AGE), evidence(NAME)])
+    assert judge._scorer.read.count(AGE) == 2  # alone with the one that answers, then as the one that bears
+
+
+HUSBAND, PREGNANT, MEMBER = "My husband Tom has epilepsy.", "I am five months pregnant.", "I am a member here."
+
+
+def test_the_users_own_state_says_nothing_of_somebody_else():
+    facts = [evidence(text) for text in (HUSBAND, PREGNANT, MEMBER, "We live in Lindwood.")]
+    about_tom = [fact.text for fact in facts_about("Could Tom go to the sauna?", facts)]
+    assert about_tom == [HUSBAND, MEMBER, "We live in Lindwood."]
+    assert facts_about("Can I go to the sauna?", facts) == facts

@@ -30,10 +30,26 @@ def compared(sentence: str, *facts: str, question: str = "Can I?") -> list[str]:
         ("Over-60s get 15 % off.", "I'm 66.", "user: 66 is over 60"),
         ("Minimum age is four.", "Kacper is three.", "kacper: 3 is not at least 4"),
         ("Return it within 30 days.", "I bought it four months ago.", "4 months is not at most 30 days"),
+        ("Diving course: from 12 years, Fridays.", "My twins Lea and Ben are six.", "6 is not at least 12 years"),
+        ("For babies from 4 months to 2 years.", "My son Max is five.", "max: 5 is not at most 2 years"),
+        ("No one takes seeds before 3 o'clock.", "It's four in the afternoon.", "is not under 3 o'clock"),
+        ("The bench is for patients until 5 p.m.", "It's half past five.", "5:30 is not at most 5 p.m"),
     ],
 )
 def test_values_of_one_kind_are_compared(sentence: str, fact: str, expected: str) -> None:
     assert any(expected in relation for relation in compared(sentence, fact))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("The ticket is valid for 2 years.", "I'm 34."),
+        ("Cancel after at least three months of membership.", "I'm 34."),
+        ("Members for at least 5 years pay half.", "My son Max is four."),
+    ],
+)
+def test_a_length_of_time_is_no_limit_of_age(sentence: str, fact: str) -> None:
+    assert compared(sentence, fact) == []
 
 
 def test_each_value_belongs_to_whom_the_sentence_names() -> None:

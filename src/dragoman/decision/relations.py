@@ -81,7 +81,8 @@ _BACK = 30
 _AGED = re.compile(r"(?:\b(?:am|is|are|turned|aged|now|just)|'m|'s|'re) (?:only |now |just |already )?$")
 _YEARS_OR_MONTHS = re.compile(r"\b(?:years?|yrs?|months?)\b|[年月]")
 _LASTS = re.compile(
-    r"\b(?:member(?:ship)?|notice|valid|contract|warranty|guarantee|experience|resident|employed|within|every|for)\b"
+    r"\b(?:member(?:s|ship)?|notice|valid|contract|warranty|guarantee|experience|resident|employed|within|every"
+    r"|for (?:a|an|at least|up to|\d+))\b"
 )
 """Words of a sentence whose years and months are a length of time, not an age."""
 _MOST_YEARS_IN_MONTHS = 4
