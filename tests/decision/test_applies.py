@@ -185,3 +185,32 @@ def test_the_second_price_of_a_rule_is_for_those_it_names(rule):
 )
 def test_a_question_for_an_obstacle_is_answered_yes_where_a_limit_is_passed(question):
     assert applies("Pieces up to 40 cm high are allowed.", ["My piece is 55 cm high."], question).verdict == "yes"
+
+
+TWINS = "My twins Lea and Ben are six."
+
+
+@pytest.mark.parametrize(
+    ("rule", "question", "verdict"),
+    [
+        ("The diving course is open from 12 years on.", "Can the twins join the diving course?", "no"),
+        ("Diving course: from 12 years, Fridays at 17:00", "Can the twins do the diving course?", "no"),
+        ("Archery is for those from 5 years.", "Could Ben try archery?", "yes"),
+        ("Climbing: 16 years and over", "May my twins do the climbing?", "no"),
+    ],
+)
+def test_years_of_a_rule_are_an_age(rule: str, question: str, verdict: str) -> None:
+    decision = applies(rule, [TWINS], question)
+    assert (decision.verdict, decision.fact) == (verdict, TWINS)
+
+
+@pytest.mark.parametrize(
+    "rule", ["The contract can be cancelled from 2 years on.", "Members from 5 years on get the magazine."]
+)
+def test_years_of_a_membership_are_no_age(rule: str) -> None:
+    assert applies(rule, [TWINS], "Can we cancel the contract or get the magazine?").fact == ""
+
+
+def test_months_of_a_pregnancy_are_no_age() -> None:
+    decision = applies("Children under 4 swim free.", ["I am five months pregnant."], "What do I pay to swim?")
+    assert decision.fact == ""

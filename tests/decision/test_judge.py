@@ -70,3 +70,5 @@ def test_the_users_own_state_says_nothing_of_somebody_else():
     about_tom = [fact.text for fact in facts_about("Could Tom go to the sauna?", facts)]
     assert about_tom == [HUSBAND, MEMBER, "We live in Lindwood."]
     assert facts_about("Can I go to the sauna?", facts) == facts
+    assert evidence(PREGNANT) not in facts_about("Could Vera?", facts)
+    assert evidence(PREGNANT) in facts_about("Can I come on Monday or would Friday be better?", facts)

@@ -84,10 +84,8 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
         return _none("another topic")
     states = [
         _narrowed(state(clause, current), asked)
-        for clause in clauses(rule)
-        if clause.effect != "none"
-        and _concerns(clause, asked, current)
-        and not (clause.effect == "permit" and _HOURS_OF_ONE_DAY.search(clause.text))
+        for clause in map(_without_hours, clauses(rule))
+        if clause.effect != "none" and _concerns(clause, asked, current)
     ]
     target = asked.target if asked.text else _own_target(states)
     if target in ("price", "pay", "free", "discount"):
@@ -95,6 +93,17 @@ def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None)
     if target == "require":
         return _duty(asked, states, shared)
     return _permission(asked, states, shared)
+
+
+def _without_hours(clause: Clause) -> Clause:
+    """A permission whose days and hours only say when something takes place, by its limits of age and size alone.
+
+    "Diving: from 12 years, Fridays at 17:00" lets who is 12; without such a limit it lets and refuses nobody.
+    """
+    if clause.effect != "permit" or not _HOURS_OF_ONE_DAY.search(clause.text):
+        return clause
+    limits = tuple(condition for condition in clause.conditions if condition.attribute in ("age", "height", "weight"))
+    return replace(clause, conditions=limits, effect="permit" if limits else "none")
 
 
 def _partly(votes: Sequence[_Vote]) -> Decision:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dragoman.decision.moments import IRREGULAR_DAY, Clock, Day, Span, clocks, days, weekdays
-from dragoman.decision.quantities import PEOPLE, Quantity, quantities
+from dragoman.decision.quantities import LENGTH_OF_TIME, PEOPLE, Quantity, quantities
 from dragoman.text import lazy_re as re
 
 Attribute: TypeAlias = Literal[
@@ -99,6 +99,9 @@ _PERSON_BEFORE = re.compile(
     r"(?: (?:who are|aged|of|the age of))?,? (?:(?:under|over|above|below|from|between|aged|older|younger)"
     r"(?: the age of| than)?|at least|up to)?[ -]$"
 )
+_FROM = re.compile(r"\bfrom $")
+_AND_OVER = re.compile(r" (?:(?:and|or) (?:over|above|older|up|upwards)|on(?:wards?)?|upwards?)\b")
+_LEAST_YEARS, _MOST_YEARS = 3, 100
 _TALL = re.compile(r"\b(?:tall(?:er)?|height|shorter|high)\b|身高|高")
 _LONG = re.compile(r"\b(?:long|length|wide|width|deep|depth)\b|长|宽|深")
 _MEASURED = re.compile(
@@ -237,7 +240,9 @@ def _attribute(text: str, quantity: Quantity, before: str, sign: str = "") -> At
                 return "since"
             bracketed = before.endswith("between ") and "(" in before[-16:]  # "(8 to 12 years)"
             old = quantity.unit == "month" and (_AGE_WORDS.search(before[-30:]) or person or bracketed)
-            return "age" if old and not _FOR.search(before[-24:]) else "duration"
+            if (old and not _FOR.search(before[-24:])) or (sign == ">=" and _is_least_age(text, quantity, before)):
+                return "age"
+            return "duration"
         case "count":
             if _GROUP.search(before) or (quantity.noun == "people" and not person):
                 return "count"
@@ -257,6 +262,13 @@ def _attribute(text: str, quantity: Quantity, before: str, sign: str = "") -> At
             return None if loose and not _AGE_WORDS.search(text) else "age"
         case _:
             return None
+
+
+def _is_least_age(text: str, quantity: Quantity, before: str) -> bool:
+    """Whether years are the least age of a person: "from 12 years", "16 years and over"."""
+    years = "year" in quantity.shown and _LEAST_YEARS <= quantity.value / 12 <= _MOST_YEARS
+    says = _FROM.search(before) or _AND_OVER.match(text, quantity.end)
+    return bool(years and says) and not LENGTH_OF_TIME.search(text)
 
 
 def _unit(attribute: Attribute, quantity: Quantity) -> tuple[str, float]:

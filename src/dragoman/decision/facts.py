@@ -18,7 +18,9 @@ from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
 
-_OTHER_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b|[他她]", re.IGNORECASE)
+_OTHER_PERSON = re.compile(
+    r"\b(?:he|she|him|her|his|hers|them)\b|\b(?:can|could|may|must|should) they\b|[他她]", re.IGNORECASE
+)
 _FIRST_PERSON = re.compile(r"\b(?:I|me|myself)\b|我")
 
 

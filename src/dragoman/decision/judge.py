@@ -14,7 +14,7 @@ from dragoman.decision.bearing import Bearing, Features, likely, likely_when_rea
 from dragoman.decision.facts import situation
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
-from dragoman.decision.subjects import USER, is_of_user_alone, is_person
+from dragoman.decision.subjects import USER, is_of_user_alone, is_person, names_somebody
 from dragoman.decision.values import Verdict
 from dragoman.text.query import plainly_asked, standalone
 
@@ -152,7 +152,8 @@ def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
     """The facts that may matter to a question: where it is about somebody else, none of the user's own state."""
     texts = [fact.text for fact in facts]
     now = situation(texts, question)
-    if now.subject == USER or not is_person(now.subject, now.people):
+    is_other = now.subject != USER and is_person(now.subject, now.people)
+    if not is_other and not names_somebody(question, now.people):
         return list(facts)
     return [fact for fact in facts if not is_of_user_alone(fact.text, now.people)]
 

@@ -64,6 +64,12 @@ PEOPLE = frozenset(
     "travellers pupils children kids students".split()
 )
 
+LENGTH_OF_TIME = re.compile(
+    r"\b(?:member(?:s|ship)?|notice|valid|contract|warranty|guarantee|experience|resident|employed|lived|within|every"
+    r"|for (?:a|an|at least|up to|\d+))\b"
+)
+"""Words of a sentence whose years and months are a length of time, not an age."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:

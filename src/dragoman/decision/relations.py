@@ -15,7 +15,7 @@ from dragoman.core.caches import text_cache
 from dragoman.decision.facts import segments
 from dragoman.decision.moments import Day, clocks, days, spread, weekdays
 from dragoman.decision.numerals import normalise
-from dragoman.decision.quantities import PEOPLE, plain, quantities
+from dragoman.decision.quantities import LENGTH_OF_TIME, PEOPLE, plain, quantities
 from dragoman.decision.subjects import USER, People, people, singular
 from dragoman.decision.values import LONGEST_FACT
 from dragoman.text import lazy_re as re
@@ -80,11 +80,6 @@ _BACK = 30
 """Characters before a number that are looked at."""
 _AGED = re.compile(r"(?:\b(?:am|is|are|turned|aged|now|just)|'m|'s|'re) (?:only |now |just |already )?$")
 _YEARS_OR_MONTHS = re.compile(r"\b(?:years?|yrs?|months?)\b|[年月]")
-_LASTS = re.compile(
-    r"\b(?:member(?:s|ship)?|notice|valid|contract|warranty|guarantee|experience|resident|employed|within|every"
-    r"|for (?:a|an|at least|up to|\d+))\b"
-)
-"""Words of a sentence whose years and months are a length of time, not an age."""
 _MOST_YEARS_IN_MONTHS = 4
 """Up to which age a limit in months is compared with it."""
 _EARLIEST_MORNING = 7 * 60
@@ -288,7 +283,7 @@ def _is_limit_of_age(mine: Value, limit: Value, sentence: str) -> bool:
         return False
     if "month" in limit.shown and mine.low > _MOST_YEARS_IN_MONTHS:
         return False
-    return not _LASTS.search(sentence.lower())
+    return not LENGTH_OF_TIME.search(sentence.lower())
 
 
 def _against(mine: Value, limit: Value, limit_shown: str) -> str:

@@ -52,6 +52,14 @@ _EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, re
 _ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
 _ZH_ALONE = "|".join(sorted((word for word in _ZH_RELATIONS if len(word) > 1 or word in "爸妈"), key=len, reverse=True))
 _OWN = re.compile(rf"\b(?:my|our) (?:[a-z0-9-]+ ){{0,2}}?(?P<relation>{_EN})\b", re.IGNORECASE)
+_THE_CHILDREN = re.compile(
+    rf"\bthe (?P<relation>{'|'.join(word for word, one in RELATION.items() if word.isascii() and one in CHILDREN)})\b",
+    re.IGNORECASE,
+)
+"""As parents speak of their own: "Can the twins swim?"."""
+_ASKED_NAME = re.compile(
+    r"\b(?:[Cc]an|[Cc]ould|[Mm]ay|[Mm]ust|[Ss]hould|[Ww]ill|[Ww]ould|[Dd]oes|about|for) (?P<name>[A-Z][a-zé]+)\b(?! [A-Z])"
+)
 _NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
 _NAMED = re.compile(
     rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+),? (?:called |named )?"
@@ -79,6 +87,10 @@ _THING = re.compile(r"\b(?:my|our|the) (?:[a-z-]+ )??(?P<thing>[a-z-]+)(?= (?:is
 _ZH_THING = re.compile("我(?:们)?的(?P<thing>[\u4e00-\u9fff]{1,4}?)(?=重|长|宽|高|是|有|可以|能|\\d)")
 _USER = re.compile(r"\b(?:i|i'm|i've|i'll|me|we|we're|us)\b|我|咱")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|who|which)\b|他|她|它")
+_CALENDAR_NAME = re.compile(
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October"
+    r"|November|December|Christmas|Easter|Ramadan"
+)
 _FIRST_NAME = re.compile(r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
 _NOT_NAMES = frozenset(
     "My The There It This That He She We They I Our Who What A An Is His Her Its Today Tomorrow".split()
@@ -148,7 +160,7 @@ def subject_of_question(question: str, known: People) -> frozenset[str]:
     named = _mentioned(question.lower(), known)
     if named:
         return named
-    own = _OWN.search(question)
+    own = _OWN.search(question) or _THE_CHILDREN.search(question)
     if own:
         return frozenset({RELATION[own["relation"].lower()]})
     chinese = _ZH_OF_USER.search(question)
@@ -172,8 +184,18 @@ def own_word(question: str) -> str:
 def _mentioned(text: str, known: People) -> frozenset[str]:
     for name in known.names:
         if re.search(rf"\b{re.escape(name)}\b", text) if name.isascii() else name in text:
-            return known.keys(name)
+            return known.keys(name).union(*(known.keys(other) for other in _named_beside(name, text, known)))
     return frozenset()
+
+
+def _named_beside(name: str, text: str, known: People) -> list[str]:
+    """The known names that a text lists with one: "lea and ben are 6" tells of both."""
+    others = [other for other in known.names if other != name and other.isascii()]
+    if not others or not name.isascii():
+        return []
+    listed = "|".join(re.escape(each) for each in (name, *others))
+    run = re.search(rf"\b(?:{listed})(?:(?:, | and |, and )(?:{listed})\b)+", text)
+    return [other for other in others if run and re.search(rf"\b{re.escape(other)}\b", run[0])]
 
 
 def same(fact: frozenset[str], asked: frozenset[str]) -> bool:
@@ -195,6 +217,14 @@ _SHARED = re.compile(
     r"|booked|booking|reserv\w+|bought|coming|come|with|here|from)\b",
     re.IGNORECASE,
 )
+
+
+def names_somebody(question: str, known: People) -> bool:
+    """Whether a question asks by name about somebody whom no fact introduces: "Could Tom?"."""
+    match = _ASKED_NAME.search(question)
+    if match is None or match["name"] in _NOT_NAMES:
+        return False
+    return match["name"].lower() not in known.names and not _CALENDAR_NAME.match(match["name"])
 
 
 def is_of_user_alone(fact: str, known: People) -> bool:

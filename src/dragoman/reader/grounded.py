@@ -20,7 +20,7 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source, Turn
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.bridge import bridge, has_value
 from dragoman.decision.joint import JointRanker, Option
-from dragoman.decision.judge import SHIPPED_JUDGE
+from dragoman.decision.judge import SHIPPED_JUDGE, facts_about, question_of
 from dragoman.models.metering import metered
 from dragoman.models.patience import within
 from dragoman.reader.compose import Answer, attribution, compose, is_said
@@ -246,7 +246,7 @@ class GroundedReader:
             return answer  # the user told it: "where do I live?"
         # What the user asks about themselves, or only remarks, is a matter of the documents where one surely answers.
         least = _OF_A_REMARK if is_of_user or _is_remark(task) else 0.0
-        judged = self._trained.judge(task.context, options, self._facts(task), answer, least=least)
+        judged = self._trained.judge(task.context, options, self._facts_about(task), answer, least=least)
         return answer if judged is None else _composed(judged, language, task)
 
     def _bridged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
@@ -267,13 +267,13 @@ class GroundedReader:
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
         if not passages or not (form(task.context.last).act == "question" or _is_remark(task)):
             return []
-        return self._ranker.rank(task.context, self._facts(task), passages)
+        return self._ranker.rank(task.context, self._facts_about(task), passages)
 
     def _personal(self, task: ReadTask, options: Sequence[Option], language: str) -> Draft | None:
         """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""
         if not options:
             return None
-        answer = decide(task.context, options, self._facts(task), floor=self._floor, analyse=self._analyse)
+        answer = decide(task.context, options, self._facts_about(task), floor=self._floor, analyse=self._analyse)
         return None if answer is None else _composed(answer, language, task)
 
     def _impersonal(self, task: ReadTask) -> ReadTask:
@@ -292,6 +292,10 @@ class GroundedReader:
         if task.plan.is_null:
             return form(task.context.last).act in ("pastime", "question")
         return self.words_replies and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
+
+    def _facts_about(self, task: ReadTask) -> list[Evidence]:
+        """The facts that may matter to whom the question is about."""
+        return facts_about(question_of(task.context), self._facts(task))
 
     def _facts(self, task: ReadTask) -> list[Evidence]:
         return [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
