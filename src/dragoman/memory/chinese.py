@@ -36,12 +36,13 @@ _CREATURE = re.compile(
 """An animal of any breed, by its measure word: "养了一只法国斗牛犬"."""
 _CHILD = re.compile(rf"(?:我家|家里|家)?有(?:一?个)?(?P<age>{NUMBER}(?:岁半|岁|个月))多?大?的(?P<role>{_ROLE})")
 _HOUSEHOLD = re.compile(
-    rf"(?:我们?|咱们?)?(?:和|跟|与|同)(?P<who>(?:[^，。；！？,.!?]{{0,8}}?(?:{_ROLE})[^，。；！？,.!?和跟与、]{{0,3}}?(?:、|和|跟|与|以及|还有)?){{1,5}}?)"
-    r"(?:一起|一块儿?|都)*住在?(?P<where>[^，。；！？,.!?]{1,16})"
+    "(?:我们?|咱们?)?(?:和|跟|与|同)(?P<who>[^，。；！？,.!?]{1,40}?)"
+    "(?:一起|一块儿?|都){0,2}住在?(?P<where>[^，。；！？,.!?]{1,16})"
 )
 """Whom somebody lives with, and where: "我和丈夫、七岁的女儿米米住在杭州"."""
+_AGE = r"(?:\d{1,3}(?:\.\d)?|[零一二两三四五六七八九十百半]{1,5})"
 _COMPANION = re.compile(
-    rf"(?:(?P<age>{NUMBER}(?:岁半|岁|个月))大?的)?(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。、和跟与的]{{1,3}})?(?=、|和|跟|与|以及|还有|$)"
+    rf"(?:(?P<age>{_AGE}(?:岁半|岁|个月))大?的)?(?:我的?)?(?P<role>{_ROLE})(?P<name>[^，。、和跟与的]{{1,3}})?(?=、|和|跟|与|以及|还有|$)"
 )
 _MEASURED = re.compile(
     rf"(?P<k>[^，。\d是点元块钱米]{{2,8}}?)(?:是|有|到|为|满)?(?:了|过)?(?P<x>{NUMBER}(?:个月|公里|平米|平方米|小时|年|天|周|度|级|分|次|层|楼|座|寸|人|个人)?)(?:了|多)?$"
@@ -119,7 +120,7 @@ def sentence_facts(  # noqa: PLR0912 - one branch a kind of clause
     if not bare or _AROUND["supposed"].match(bare) or _AROUND["instruction"].search(bare):
         return
     household = _HOUSEHOLD.search(bare)
-    if household is not None and not _ASKED.search(household["where"]):
+    if household is not None and _COMPANION.search(household["who"]) and not _ASKED.search(household["where"]):
         yield from _household(household, said)
         bare = f"{bare[: household.start()]}我住在{household['where']}{bare[household.end() :]}"
     current: Subject | None = None

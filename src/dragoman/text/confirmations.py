@@ -17,7 +17,7 @@ _CHINESE = re.compile(
     r"(?:是的?|好的?|对|确认|确定|可以|同意|没错)?[，,、]?(?:请)?(?:全部删除|全部删掉|都删除|都删掉|删除吧?|删吧|确认删除|确定删除)?"
 )
 _REFUSAL = re.compile(
-    r"(?:(?:no|nope|nah|cancel|stop|wait|never ?mind|forget it)[\s,.!]*){1,3}"
+    r"(?:(?:no|nope|nah|cancel|stop|wait|never ?mind|forget it)[\s,.!]*+){1,3}"
     r"(?:thanks|thank you|please|(?:please )?(?:do not|don['’]t)(?: (?:delete|erase|forget|do)(?: (?:it|that|anything|everything))?)?"
     r"|keep (?:it|them|that|everything)(?: all)?|i changed my mind|not now|cancel(?: (?:it|that))?)?(?:[\s,.!]+(?:please|thanks))?"
     r"|(?:please )?(?:do not|don['’]t)(?: (?:delete|erase|forget|do)(?: (?:it|that|anything|everything))?)?"

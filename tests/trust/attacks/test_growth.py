@@ -42,7 +42,7 @@ UNWRITTEN = {
     "dragoman.memory.patterns._compiled": "the pattern files",
     "dragoman.decision.chinese.words._table": "the patterns of the modules, which read this table",
     "dragoman.planner.prompted._mentioned": "names of sources, escaped, between two classes without a repeat",
-    "dragoman.models.scripted._found": "what a script of the operator's says",
+    "dragoman.models.scripted._first_match": "what a script of the operator's says",
     "dragoman.train.critic.edits._negate_chinese": "training data, with the patterns of words/zh.toml",
 }
 """Functions whose expressions are read elsewhere, with the place."""

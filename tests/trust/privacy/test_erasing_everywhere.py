@@ -44,7 +44,7 @@ def places(folder, tmp_path):
 
 @pytest.mark.parametrize("where", ["state", "elsewhere"])
 @pytest.mark.parametrize("way", ["command", "call", "turns", "chat"])
-def test_everything_goes_by_every_way_wherever_uploads_lie(places, command, state, way, where, monkeypatch):
+def test_everything_goes_by_every_way_wherever_uploads_lie(places, command, state, way, where):
     place = state if where == "state" else places.elsewhere
     with dragoman.load(places.agent) as assistant:
         upload(assistant, place)
@@ -62,8 +62,7 @@ def test_everything_goes_by_every_way_wherever_uploads_lie(places, command, stat
         from dragoman.cli.terminal.chat_loop import ChatLoop
 
         with dragoman.load(places.agent) as assistant:
-            monkeypatch.setattr("builtins.input", lambda _: "yes")
-            ChatLoop(assistant, user="me", dialogue="d")._forget("")
+            ChatLoop(assistant, user="me", dialogue="d", next_line=lambda _: "yes")._forget("")
     assert holding(state, places.elsewhere) == []
     with dragoman.load(places.agent) as assistant:
         assert assistant.recall() == () and assistant.erasure().files == 0
