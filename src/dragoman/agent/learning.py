@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from dragoman.agent.why import reason
 from dragoman.core.clock import moment_of
-from dragoman.core.trace import Note
-from dragoman.core.values import NOTHING_LEARNED, Context, Learned, Passage, Recollection, Scope, Turn
+from dragoman.core.trace import Note, reply_from_json
+from dragoman.core.values import NOTHING_LEARNED, Context, Draft, Learned, Passage, Recollection, Scope, Turn
 from dragoman.memory.people import with_kinds
 from dragoman.memory.recall.questions import asks_for_own_fact
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
-from dragoman.text.ask_back import Resumed, resumed, supplied
+from dragoman.text.ask_back import ASKS, Resumed, resumed, supplied
 from dragoman.text.known import asks_for_everything
 from dragoman.text.reference import names_within
 from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value
@@ -57,7 +57,7 @@ class TurnLearning:
             return contexts, [None] * len(contexts)
         started = perf_counter()
         resumptions = [resumed(context) for context in contexts]
-        everything = [NOTHING_LEARNED] * len(contexts)
+        everything, proven = [NOTHING_LEARNED] * len(contexts), set[int]()
         writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
         refresh = getattr(self.memory, "refresh", None)
         for context in contexts:  # what has run out is not to be read either
@@ -67,8 +67,9 @@ class TurnLearning:
             for nth in writing:
                 held.enter_context(holds[nth])
             wishings = [wishing(contexts[nth].last) for nth in writing]
+            proven = {nth for nth in writing if resumptions[nth] is not None and self._has_asked(contexts[nth])}
             stating = [
-                self._without_wishes(_stated(contexts[nth], resumptions[nth]), wished)
+                self._without_wishes(_stated(contexts[nth], resumptions[nth] if nth in proven else None), wished)
                 for nth, wished in zip(writing, wishings, strict=True)
             ]
             asked = [context for context in stating if context is not None]
@@ -85,8 +86,24 @@ class TurnLearning:
             else Note("memory", component, share, _without_deleted_text(learned), *meter.share(len(writing)))
             for learned in everything
         ]
-        answering = [self._to_answer(*each) for each in zip(contexts, everything, resumptions, strict=True)]
+        answering = [
+            self._to_answer(context, learned, again, is_proven=nth in proven)
+            for nth, (context, learned, again) in enumerate(zip(contexts, everything, resumptions, strict=True))
+        ]
         return [self._wishful(context) for context in answering], notes
+
+    def _has_asked(self, context: Context) -> bool:
+        """Whether the agent itself asked what this turn answers, as the store has it.
+
+        A question that a document or a model put into a reply is none, nor is one in a history that a caller brings:
+        its words must not become a fact of the user's by a "Yes.".
+        """
+        trace = self.store.trace(context.scope, context.dialogue) if context.history else None
+        if trace is None:
+            return False
+        reply, said = reply_from_json(trace), context.history[-1].text
+        drafts = [note.value for note in reply.trace if isinstance(note.value, Draft) and ASKS in note.value.notes]
+        return reply.text == said and any(said.endswith(str(draft.notes[ASKS])) for draft in drafts)
 
     def _without_wishes(self, context: Context, wished: Wishing) -> Context | None:
         """Return the turn without its standing wishes; None if it says nothing else.
@@ -130,8 +147,12 @@ class TurnLearning:
         recollection = reason(context, self.store, self.agent.user_source) or recollect(context)
         return context if recollection is None else replace(context, recollection=recollection)
 
-    def _to_answer(self, context: Context, learned: Learned, again: Resumed | None) -> Context:
-        """The context that the agent answers; an answer to a question back resumes the question before it."""
+    def _to_answer(self, context: Context, learned: Learned, again: Resumed | None, *, is_proven: bool) -> Context:
+        """The context that the agent answers; an answer to a question back resumes the question before it.
+
+        `is_proven` says that the agent asked it, so that memory was given the answer as a statement.
+        """
+        is_held = context.control.writes_memory and (again is None or is_proven)
         if again is None and learned.added:
             again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         again = again or self._changed_answer(context, learned)
@@ -139,8 +160,8 @@ class TurnLearning:
             again = None  # what was learned is said back, and is the answer
         if again is not None and not learned.forgotten:
             *earlier, question = again.turns
-            # Memory holds the answer now; where it may not, the answer stands before the question.
-            answer = () if context.control.writes_memory else (Turn("user", again.statement),)
+            # Where memory does not hold the answer, it stands before the question.
+            answer = () if is_held else (Turn("user", again.statement),)
             context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
         wished = wishing(context.last) if learned.wishes or learned.ended_wishes else NOTHING_WISHED
         if wished.rest:  # the wish is kept; the rest of the turn is answered

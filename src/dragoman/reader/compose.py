@@ -38,8 +38,8 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
     rule, source = _rules(answer.options, language)
     decision = answer.decision
     reason = told([fact.text for fact in answer.facts if fact.text not in noted], language)
-    if decision is not None and decision.verdict == "unknown" and (decision.ask or decision.by == "model"):
-        ask = decision.ask or phrase("ask-any", language)
+    ask = asked_back(answer, language)
+    if ask:
         return phrase("depends", language, rule=rule, source=source, ask=ask)
     if answer.doubt:
         return phrase("unsure", language, quote=rule + source)
@@ -55,6 +55,14 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
         rule, end = (rule, "\n") if "\n" in rule else (rule.rstrip(_END), ". ")
         return opening + phrase("rule-and-fact", language, rule=rule, end=end, fact=reason) + source
     return opening + rule + source
+
+
+def asked_back(answer: Answer, language: str) -> str:
+    """The question that the reply ends with because a fact is missing; empty where it asks nothing."""
+    decision = answer.decision
+    if decision is None or decision.verdict != "unknown":
+        return ""
+    return decision.ask or (phrase("ask-any", language) if decision.by == "model" else "")
 
 
 def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE, facts_about, question_of
 from dragoman.models.metering import metered
 from dragoman.models.patience import within
-from dragoman.reader.compose import Answer, attribution, compose, is_said
+from dragoman.reader.compose import Answer, asked_back, attribution, compose, is_said
 from dragoman.reader.decide import decide
 from dragoman.reader.extractive import ExtractiveReader
 from dragoman.reader.glossed_judge import GlossedJudge
@@ -32,6 +32,7 @@ from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, sp
 from dragoman.reader.prompted import PromptedReader
 from dragoman.reader.trained_judge import TrainedJudge
 from dragoman.reader.voice import Voice
+from dragoman.text.ask_back import ASKS
 from dragoman.text.circles import loops
 from dragoman.text.claims import unsupported
 from dragoman.text.confirmations import is_undo
@@ -382,6 +383,8 @@ def _composed(answer: Answer, language: str, task: ReadTask) -> Draft:
     confidence = answer.options[0].probability if answer.decision is None else answer.decision.confidence
     pieces = (*(option.evidence for option in answer.options), *answer.facts)
     method = "composed" if answer.facts or answer.decision is not None else "quoted"
+    if ask := asked_back(answer, language):
+        notes[ASKS] = ask
     noted = {passage.text for passage in task.context.learned.added}  # said back before the answer
     text = compose(answer, language, noted=noted)
     return Draft(text, confidence, method, tuple(piece.id for piece in pieces), notes=notes)

@@ -17,6 +17,8 @@ from dragoman.text.sentences import sentences
 
 DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
+ASKS = "asks"
+"""Note of a draft: the question back with which it ends. A quotation or a model's own question is none."""
 ACKNOWLEDGES = ("Got it:", "记下了：")
 """How a reply begins that says back what was learned."""
 
