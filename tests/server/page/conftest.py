@@ -62,6 +62,7 @@ def agents(tmp_path_factory):
 def started(command, home):
     """A server as a process; gives the address that it prints first, and stops it at the end."""
     environment = {**os.environ, "DRAGOMAN_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTEST_CURRENT_TEST", None)  # NiceGUI compresses nothing where it stands
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=home
     )

@@ -162,7 +162,7 @@ class ChatList:
                 with button("", self._begin, "outline new", aria_label=words["dialogues.new"]):
                     ui.icon("add").props("aria-hidden=true")
                     el("span", words["dialogues.new"])
-                icon_button("o_visibility_off", words["private.new"], self._begin_private, "outline begin-private")
+                icon_button("visibility_off", words["private.new"], self._begin_private, "outline begin-private")
             self._query = ui.input(placeholder=words["dialogues.search"]).props("borderless dense clearable")
             self._query.classes("chat-search").props["aria-label"] = words["dialogues.search"]
             self._query.on("update:model-value", lambda _: self.refresh(), throttle=0.25, leading_events=False)

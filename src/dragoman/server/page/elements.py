@@ -94,9 +94,7 @@ def plain_icon_button(icon: str, label: str, classes: str = "") -> TextElement:
 
 def set_icon(element: ui.element, icon: str) -> None:
     """Draw an icon before an element by its style alone: an element for each would make every change slower."""
-    outlined = icon.startswith("o_")
-    element.props["data-icon"] = icon.removeprefix("o_")
-    element.classes(add="outlined" if outlined else "", remove="" if outlined else "outlined")
+    element.props["data-icon"] = icon
 
 
 def heading(text: str, classes: str = "", level: int = 3) -> TextElement:

@@ -27,8 +27,8 @@ from dragoman.server.page.why import WhyPanel
 
 Look: TypeAlias = Literal["auto", "light", "dark"]
 LOOKS: dict[Look, bool | None] = {"auto": None, "light": False, "dark": True}
-_ICONS: dict[Look, str] = {"auto": "brightness_auto", "light": "o_light_mode", "dark": "o_dark_mode"}
-TABS = {"chat": "o_chat", "why": "o_route", "memory": "o_person", "sources": "o_folder", "runs": "o_science"}
+_ICONS: dict[Look, str] = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
+TABS = {"chat": "chat", "why": "route", "memory": "person", "sources": "folder", "runs": "science"}
 LOOK_COOKIE = "dragoman_look"
 _KEPT = "path=/; max-age=31536000; samesite=lax"
 _NARROW = "matchMedia('(max-width: 760px)').matches"

@@ -105,7 +105,7 @@ class MemoryPanel:
                     with el("article", classes="card fact"), el("div", classes="row"):
                         el("p", str(wish["text"]), "grow")
                         label = self._words["memory.end_wish"].format(wish=wish["text"])
-                        icon_button("o_delete", label, partial(self._end_wish, str(wish["id"])))
+                        icon_button("delete", label, partial(self._end_wish, str(wish["id"])))
                 if zone:
                     el("p", self._words["memory.zone_is"].format(zone=zone), "muted note")
             return True
@@ -116,8 +116,8 @@ class MemoryPanel:
         with el("article", classes="card fact") as card:
             with el("div", classes="row"):
                 el("p", fact.text, "grow")
-                icon_button("o_edit", words["memory.correct"], lambda: self._edit(card, fact))
-                icon_button("o_delete", words["memory.forget"], lambda: self._forget(fact.id))
+                icon_button("edit", words["memory.correct"], lambda: self._edit(card, fact))
+                icon_button("delete", words["memory.forget"], lambda: self._forget(fact.id))
             day = _day_text(fact.said_on, words) if fact.said_on else ""
             sentence = "" if fact.said.strip() == fact.text.strip() else fact.said
             if sentence or day:

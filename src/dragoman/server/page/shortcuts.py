@@ -35,4 +35,4 @@ class ShortcutSheet:
                     el("dd", words[about])
             with el("div", classes="row end"):
                 button(words["close"], dialog.close, "quiet")
-        icon_button("o_keyboard", words["keys.title"], dialog.open, "shortcuts-open")
+        icon_button("keyboard", words["keys.title"], dialog.open, "shortcuts-open")

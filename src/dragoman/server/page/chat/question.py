@@ -61,7 +61,7 @@ class QuestionBubble:
         self._tools.clear()
         with self._tools:
             self._version_buttons(place)
-            icon_button("o_edit", self._words["chat.edit"], partial(self._edit, place), "thumb-like")
+            icon_button("edit", self._words["chat.edit"], partial(self._edit, place), "thumb-like")
 
     def _version_buttons(self, place: int) -> None:
         """Buttons that lead to the other versions of the question."""
@@ -81,7 +81,7 @@ class QuestionBubble:
         self._box.clear()
         with self._box, el("div", classes="editing"):
             field = ui.textarea(value=self._text).props("autogrow outlined dense autofocus")
-            field.props["aria-label"] = words["chat.edit"]
+            field.props["aria-label"] = words["chat.edit_message"]
             el("p", words["chat.edit_more"], "muted")
 
             async def save() -> None:

@@ -44,6 +44,6 @@ def welcome(
 def missing_chat(words: Phrases, *, begin_anew: Callable[[], Awaitable[None]] | None) -> None:
     """Say that the address names no chat of this user."""
     with el("div", classes=f"{WELCOME} missing"):
-        empty("o_search_off", words["chat.missing"], words["chat.missing_more"])
+        empty("search_off", words["chat.missing"], words["chat.missing_more"])
         if begin_anew is not None:
             button(words["dialogues.new"], begin_anew, "outline")

@@ -122,7 +122,7 @@ class DocumentFiles:
         """Create the elements."""
         words = self._words
         with el("div", classes="drop") as drop:
-            ui.icon("o_upload_file").props("aria-hidden=true")
+            ui.icon("upload_file").props("aria-hidden=true")
             el("p", words["sources.drop"])
             el("p", words["sources.kinds"], "muted")
             with el("div", classes="row middle"):

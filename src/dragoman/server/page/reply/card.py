@@ -178,8 +178,8 @@ class ReplyCard:
             el("span", words["chat.trouble"], "trouble", title="\n".join(picture.warnings))
         el("span", classes="spread")
         if self._citations:
-            icon_button("o_menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
-        copy = icon_button("o_content_copy", words["chat.copy"], lambda: None, "thumb-like copy-reply")
+            icon_button("menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
+        copy = icon_button("content_copy", words["chat.copy"], lambda: None, "thumb-like copy-reply")
         copy.props["data-copy"] = self.text
         self._search_button(picture)
         if self.retry is not None:
@@ -192,9 +192,9 @@ class ReplyCard:
         words = self._words
         was_searched = picture.verdict is not None and picture.verdict.retrieve
         if not was_searched and self.search is not None:
-            icon_button("o_search", words["chat.search"], self.search, "thumb-like search-after-all")
+            icon_button("search", words["chat.search"], self.search, "thumb-like search-after-all")
         elif was_searched and self.no_search is not None and self.place is not None:
-            self._no_search = icon_button("o_search_off", words["chat.no_search"], self.no_search, "thumb")
+            self._no_search = icon_button("search_off", words["chat.no_search"], self.no_search, "thumb")
             self.label(needed=self.needed)
 
     def label(self, *, needed: bool | None) -> None:

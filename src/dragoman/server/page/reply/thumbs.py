@@ -24,8 +24,8 @@ class Thumbs:
 
     def build(self) -> None:
         words = self._words
-        self._up = icon_button("o_thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb")
-        self._down = icon_button("o_thumb_down", words["chat.down"], self._ask, "thumb")
+        self._up = icon_button("thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb")
+        self._down = icon_button("thumb_down", words["chat.down"], self._ask, "thumb")
         self._press()
 
     def _press(self) -> None:

@@ -40,7 +40,7 @@ class RunsPanel:
                     empty("lock_outline", words["runs.admin"])
                     return True
                 if not rows:
-                    empty("o_science", words["runs.empty"], words["runs.empty_more"])
+                    empty("science", words["runs.empty"], words["runs.empty_more"])
                     return True
                 names = {str(row["id"]): _run_label(row) for row in rows}
                 with el("div", classes="row wrap chosen"):
