@@ -91,6 +91,13 @@ def test_a_search_looks_into_replies_and_shows_where(seat):
     assert listed(seat, "no such words") == []
 
 
+@pytest.mark.parametrize("before", ["", "a ", "a word " * 40])
+def test_what_a_search_matched_stands_near_the_beginning_of_its_line(before):
+    snippet = chats._around(f"{before}the quay, and {'more ' * 40}", "quay")
+    assert snippet.index("quay") < 30 and len(snippet) < 90
+    assert snippet.removeprefix("…").split(" ")[0] in {"a", "word", "the"}
+
+
 def test_a_branch_keeps_both_and_its_explanations(seat):
     name = talk(seat, TICKET, "And for children?")
     other = chats.branch(seat, name, 2)

@@ -87,6 +87,13 @@ def test_what_is_no_answer_is_not_told_as_a_sure_one(draft, worth):
     assert (picture.worth, picture.best) == (worth, 0.8)
 
 
+def test_a_standard_phrase_after_a_search_says_that_nothing_of_it_is_used():
+    thanked = Note("reader", "reader.v1", 0.1, Draft("You're welcome!", 1.0, "said"))
+    assert turn_picture([OPEN, PLANNED, FOUND, thanked]).origin == "said_unused"
+    assert turn_picture([thanked]).origin == "said"
+    assert turn_picture([OPEN, PLANNED, FOUND, READ]).origin == READ.value.method
+
+
 def test_time_is_told_with_the_sources_that_took_it():
     assert [bar.about for bar in turn_picture([OPEN, PLANNED, FOUND]).bars] == [(), (), ("DOCUMENTS",)]
 

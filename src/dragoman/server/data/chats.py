@@ -35,7 +35,7 @@ _MOST_SETTINGS = 4 * 2**20
 """Characters of the settings of a user's chats; beyond them the metadata of the oldest chats is dropped."""
 _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
 _PAGE_UNIQUE = 6
-_AROUND = 48
+_BEFORE, _AFTER = 24, 48  # characters around a match
 _HEADINGS, _LONGEST_GREETING = 5, 60
 _CHANGING = Lock()
 """Settings are read, changed and written back: one change at a time."""
@@ -172,10 +172,12 @@ def _heading(texts: Sequence[str]) -> str:
 
 
 def _around(text: str, word: str) -> str:
-    """The words around a match."""
+    """The words around a match, which stands near the beginning: a list shows two short lines."""
     line = " ".join(text.split())
     place = max(0, line.casefold().find(word))
-    start, end = max(0, place - _AROUND), place + len(word) + _AROUND
+    start, end = max(0, place - _BEFORE), place + len(word) + _AFTER
+    if start:
+        start = max(start, line.find(" ", start - 1, place) + 1)  # at a word, where there are spaces
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 

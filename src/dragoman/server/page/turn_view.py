@@ -84,6 +84,11 @@ class TurnPicture:
     price: float | None = None
 
     @property
+    def origin(self) -> str:
+        """The reader's method; a standard phrase after a search, whose evidence it does not use, is one of its own."""
+        return "said_unused" if self.worth == "phrase" and self.cards else self.method
+
+    @property
     def best(self) -> float:
         """The highest relevance among the evidence."""
         return max((card.evidence.relevance for card in self.cards), default=0.0)

@@ -132,10 +132,8 @@ class WhyPanel:
                 text = words["trust.none"]
             case "nearest":
                 text = words["trust.nearest"]
-            case "phrase":
-                text = words["method.said"]
             case _:
-                text = phrase(words, f"method.{picture.method}", picture.method)
+                text = phrase(words, f"method.{picture.origin}", picture.origin)
         heading(words["why.decided"])
         with el("div", classes=f"card trust {picture.worth.replace(' ', '-')}"):
             el("p", text, "verdict")
@@ -194,10 +192,10 @@ class WhyPanel:
                     meter(words["confidence"], confidence)
                     el("p", words["trust.nearest"], "muted")
                 case "phrase":
-                    el("p", words["method.said"], "muted")
+                    el("p", phrase(words, f"method.{picture.origin}", picture.origin), "muted")
                 case "answer":
                     meter(words["confidence"], confidence)
-                    el("p", phrase(words, f"method.{picture.method}", picture.method), "muted")
+                    el("p", phrase(words, f"method.{picture.origin}", picture.origin), "muted")
 
     def _explanation(self, reason: Explanation) -> None:
         with el("div", classes="card learned"):
