@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.effort import lines_of
 
-from dragoman.server.page.text_diff import DiffSpan, QuoteSpan, cut, difference, quoted_spans
+from dragoman.server.page.text_diff import DiffSpan, QuoteSpan, _longest, cut, difference, quoted_spans
 
 PASSAGE = "The Cliff Path runs for 7 kilometres. It is marked with red stones. In fog nobody should walk it alone."
 texts = st.text(alphabet=st.sampled_from("ab c.d\n <>&狗走。!"), max_size=60)
@@ -54,6 +54,23 @@ def test_lines_that_begin_alike_are_told_apart():
     passage = "- Ticket: Gull Holm, adult; 34 francs\n- Ticket: Gull Holm, child; 17 francs"
     spans = quoted_spans(passage, "Ticket: Gull Holm, child; 17 francs")
     assert [passage[start:end] for start, end in spans] == ["Ticket: Gull Holm, child; 17 francs"]
+
+
+def test_a_row_that_is_alike_in_part_is_not_quoted():
+    passage = "- Saturday; Opens: 9:00; Closes: 22:00\n- Sunday; Opens: 9:00; Closes: 21:00"
+    spans = quoted_spans(passage, "Sunday: Opens 9:00, Closes 21:00 (Opening hours)")
+    assert [passage[start:end] for start, end in spans] == ["Sunday; Opens: 9:00; Closes: 21:00"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=12))
+def test_runs_within_longer_ones_are_left_out_and_no_others(starts):
+    runs = [((start, start + size), (place, place)) for place, (start, size) in enumerate(starts)]
+    left = [
+        span
+        for words, span in runs
+        if not any(other[0] <= words[0] and words[1] <= other[1] and other != words for other, _ in runs)
+    ]
+    assert sorted(_longest(runs)) == left
 
 
 def test_a_chinese_sentence_is_found():

@@ -54,21 +54,35 @@ def difference(before: str, after: str) -> tuple[DiffSpan, ...]:
 def quoted_spans(passage: str, reply: str) -> tuple[Span, ...]:
     """Spans of a passage that a reply quotes verbatim, in order and disjoint.
 
-    Compared sentence by sentence, so that quotes from two places do not merge across other words.
+    Compared sentence by sentence, so that quotes from two places do not merge across other words. Words of the reply
+    that one sentence has in a longer run are no quotation of another: rows of a table are often alike in part.
     """
     there = _words(reply)
     reply_words = [reply[start:end].casefold() for start, end in there]
-    spans: list[Span] = []
+    runs: list[tuple[Span, Span]] = []  # in the words of the reply, and in the passage
     for begin, end in _sentences(passage):
         here = [(begin + start, begin + stop) for start, stop in _words(passage[begin:end])]
         own = [passage[start:stop].casefold() for start, stop in here]
         if _is_too_much(own, reply_words):
             continue
-        for place, _, size in SequenceMatcher(None, own, reply_words, autojunk=False).get_matching_blocks():
+        for place, reply_place, size in SequenceMatcher(None, own, reply_words, autojunk=False).get_matching_blocks():
             run = own[place : place + size]
             if _weight(run) >= _SHORTEST or (size == len(own) and size >= _SHORTEST - 1):
-                spans.append((here[place][0], _with_stop(passage, here[place + size - 1][1])))
-    return tuple(spans)
+                span = (here[place][0], _with_stop(passage, here[place + size - 1][1]))
+                runs.append(((reply_place, reply_place + size), span))
+    return tuple(sorted(_longest(runs)))
+
+
+def _longest(runs: Sequence[tuple[Span, Span]]) -> list[Span]:
+    """The spans of a passage whose words of the reply do not lie within those of a longer run."""
+    spans: list[Span] = []
+    longest = (0, 0)
+    for words, span in sorted(runs, key=lambda run: (run[0][0], -run[0][1])):
+        if words[1] <= longest[1] and words != longest:
+            continue
+        longest = words
+        spans.append(span)
+    return spans
 
 
 def cut(passage: str, spans: Sequence[Span]) -> tuple[QuoteSpan, ...]:
