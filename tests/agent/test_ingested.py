@@ -1,6 +1,7 @@
 """Files put in by hand beside those that the agent declares: none is taken for another."""
 
 import dragoman
+from dragoman.sources import ingest_work
 
 AGENT = """
 name = "A"
@@ -51,3 +52,19 @@ def test_files_of_one_name_in_two_working_folders_are_two_files(tmp_path, monkey
         monkeypatch.chdir(tmp_path / place)
         put(agent, "x.md")
     assert texts(agent) == ["The agent's own welcome.", "The parrot is called Pim.", "The quail is called Quin."]
+
+
+def test_refused_files_are_read_once_and_named_briefly_at_each_start(tmp_path, caplog, monkeypatch):
+    agent = made(tmp_path)
+    for number in range(9):
+        (agent / "documents" / f"scan{number}.pdf").write_bytes(b"no PDF")
+    read = []
+    parse = ingest_work.parse
+    monkeypatch.setattr(ingest_work, "parse", lambda content, name: read.append(name) or parse(content, name))
+    for starts in range(2):
+        caplog.clear()
+        with dragoman.load(agent) as assistant:
+            assert len(assistant.unread) == 9
+        assert len(read) == 10, starts
+        warnings = [record.getMessage() for record in caplog.records if record.name == "dragoman.agent"]
+        assert len(warnings) == 6 and "scan0.pdf" in warnings[0] and "4 more files" in warnings[-1]

@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.agent.build import locate
 from dragoman.agent.packing import pack, unpack
+from dragoman.config import load_config
 from dragoman.core.errors import ConfigError, InputError
 
 CONFIG = 'name = "Robin"\n[[sources]]\nname = "DOCUMENTS"\ndescription = "prices"\npath = "documents"\n'
@@ -58,7 +59,7 @@ def packed_with(table, folder, tmp_path):
 
 def test_a_packed_agent_holds_its_files_and_no_state(folder, tmp_path, own_home):
     file = tmp_path / "pier.dragoman"
-    assert pack(folder, file) == 2
+    assert pack(folder, file).files == 2
     inner, state = locate(file)
     assert {path.relative_to(inner.parent).as_posix() for path in inner.parent.rglob("*") if path.is_file()} == {
         "agent.toml",
@@ -81,6 +82,56 @@ def test_parts_outside_of_the_folder_are_refused(folder, tmp_path):
         file.write('[gate]\nkind = "linear"\npart = "../gate"\n')
     with pytest.raises(ConfigError, match=r"'\.\./gate' lies outside"):
         pack(folder, tmp_path / "a.dragoman")
+
+
+@pytest.fixture
+def reaching_out(folder):
+    """The agent, whose sources are read from a folder and a file elsewhere."""
+    notes = folder.parent / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "deep" / "hours.md").write_text("We open at nine.")
+    (notes / "tool.py").write_text("import os")
+    (notes / ".secret.md").write_text("hidden")
+    (folder.parent / "prices.csv").write_text("what,price\nticket,6\n")
+    (folder / "agent.toml").write_text(
+        'name = "Robin"  # its name\n[[sources]]\nname = "DOCUMENTS"\ndescription = "path = hours"\n'
+        'path = "../notes"  # elsewhere\n\n[[sources]]\nname = "PRICES"\ndescription = "prices"\n'
+        f"path = '{(folder.parent / 'prices.csv').as_posix()}'\n"
+    )
+    return folder
+
+
+def test_documents_from_elsewhere_are_packed_with_the_agent(reaching_out, tmp_path, own_home):
+    before = (reaching_out / "agent.toml").read_text()
+    report = pack(reaching_out, tmp_path / "a.dragoman")
+    assert [(one.source, one.files, one.left_out) for one in report.copied] == [("DOCUMENTS", 1, 1), ("PRICES", 1, 0)]
+    assert (reaching_out / "agent.toml").read_text() == before
+    inner = unpack(tmp_path / "a.dragoman")
+    config = load_config(inner / "agent.toml", {})
+    # The folder's own `documents` stands in the way of the first name.
+    assert [source.path for source in config.sources] == ["documents-2", "prices/prices.csv"]
+    assert (inner / "documents-2/deep/hours.md").read_text() == "We open at nine."
+    assert (inner / "prices/prices.csv").is_file()
+    assert not [path for path in inner.rglob("*") if path.name in {"tool.py", ".secret.md"}]
+    assert "# its name" in (inner / "agent.toml").read_text()
+    pack(reaching_out, tmp_path / "b.dragoman")
+    assert (tmp_path / "a.dragoman").read_bytes() == (tmp_path / "b.dragoman").read_bytes()
+
+
+def test_what_cannot_be_copied_is_refused(reaching_out, tmp_path):
+    toml = (reaching_out / "agent.toml").read_text()
+    for wrong, reason in (
+        (toml.replace("../notes", "../gone"), "There is no"),
+        (toml.replace('path = "../notes"', 'path = "../notes"\nprivate = true'), "lies outside"),
+        ('sources = [{ name = "A", description = "a", path = "../notes" }]', "lies outside"),  # in the middle of a line
+    ):
+        (reaching_out / "agent.toml").write_text(wrong)
+        with pytest.raises(ConfigError, match=reason):
+            pack(reaching_out, tmp_path / "a.dragoman")
+    (reaching_out / "agent.toml").write_text(toml)
+    (reaching_out.parent / "notes/deep/hours.md").unlink()
+    with pytest.raises(ConfigError, match="no file that can be read"):
+        pack(reaching_out, tmp_path / "a.dragoman")
 
 
 def test_programs_are_not_packed(folder, tmp_path):

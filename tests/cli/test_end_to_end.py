@@ -46,6 +46,23 @@ def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
     assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
 
 
+def test_an_agent_of_a_folder_elsewhere_answers_from_its_packed_file(tmp_path, monkeypatch):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "hall.md").write_text("# The hall\n\nThe hall closes at a quarter past nine.\n")
+    (notes / "plan.dwg").write_bytes(b"drawing")
+    assert run("init", "mine", "--documents", str(notes), cwd=tmp_path).returncode == 0
+    done = run("pack", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"DOCUMENTS: 1 files copied from ../notes; 1 of kinds that are not read were left out" in done.stdout
+    (notes / "hall.md").unlink()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "mine.dragoman").rename(elsewhere / "mine.dragoman")
+    talked = run("chat", "mine.dragoman", stdin=b"When does the hall close?\n", cwd=elsewhere)
+    assert b"quarter past nine" in talked.stdout, talked.stderr.decode()
+
+
 @pytest.mark.trust
 def test_control_characters_in_names_of_files_do_not_reach_the_terminal(agent):
     (agent / "documents" / "\x1b]0;owned\x07.pdf").write_text("no PDF")

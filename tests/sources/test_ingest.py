@@ -8,7 +8,7 @@ from tests.effort import LONGER, assert_linear, lines_of
 
 from dragoman.core.errors import InputError, StoreFullError
 from dragoman.core.values import Passage, Query, Scope, Source
-from dragoman.sources import files
+from dragoman.sources import files, ingest_work
 from dragoman.sources.files import SourceFile, find
 from dragoman.sources.ingest import IngestReport, ingest
 
@@ -126,6 +126,69 @@ def test_failing_files_are_reported_while_the_others_go_in(folder, take, store):
         assert "NUL byte" in reasons["docs/binary.txt"]
         assert report.files == 2
     assert texts(store) == ["fine", "line"]
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The names of the files that readers were asked to read."""
+    names = []
+    parse = ingest_work.parse
+    monkeypatch.setattr(ingest_work, "parse", lambda content, name: names.append(name) or parse(content, name))
+    return names
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["an older file", "a file of this second"])
+def test_a_refused_file_is_not_read_again_until_something_changes(folder, take, store, parsed, monkeypatch, settled):
+    path = folder / "a.pdf"
+    path.write_bytes(b"no PDF")
+    if settled:
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    first = take(folder, retry=False)
+    assert first.failed and parsed == ["a.pdf"]
+    again = take(folder, retry=False)
+    assert (again.failed, again.files, parsed) == (first.failed, 0, ["a.pdf"])
+    take(folder)
+    assert parsed == ["a.pdf"] * 2  # asked for by name
+    monkeypatch.setattr(files, "_PACKAGES", {".pdf": ("pytest",)})
+    take(folder, retry=False)
+    assert parsed == ["a.pdf"] * 3  # another version, or another package, may read it
+    path.write_bytes(b"still no PDF")
+    take(folder, retry=False)
+    assert parsed == ["a.pdf"] * 4
+
+
+def test_a_refused_file_that_is_mended_is_read_and_its_old_passages_stay_meanwhile(folder, take, store):
+    take(fill(folder, a="one"), retry=False)
+    for _ in range(2):
+        (folder / "a.md").write_bytes(b"\xff\xfe\xff")
+        assert take(folder, sync=True, retry=False).failed
+        assert texts(store) == ["one"]
+    report = take(fill(folder, a="one"), retry=False)
+    assert (report.failed, report.unchanged, report.added) == ((), 1, 0)
+    take(fill(folder, a="two"), retry=False)
+    assert texts(store) == ["two"]
+
+
+def test_the_refusal_of_a_reader_that_a_package_brings_is_not_remembered(folder, take, monkeypatch):
+    asked = []
+
+    def read(content, name):
+        asked.append(name)
+        raise InputError("no")
+
+    monkeypatch.setattr(files, "readers", lambda: {**files.READERS, ".png": read})
+    (folder / "a.png").write_bytes(b"picture")
+    for _ in range(2):
+        assert take(folder, retry=False).failed
+    assert asked == ["a.png"] * 2
+
+
+def test_an_upload_may_have_the_name_of_a_file_that_was_refused(folder, take, store):
+    (folder / "a.md").write_bytes(b"\xff\xfe\xff")
+    assert take(folder).failed
+    fill(folder, a="one")
+    assert take(folder, way="uploaded").failed == ()
+    assert texts(store) == ["one"]
 
 
 def test_file_that_breaks_later_keeps_what_was_read_before(folder, take, store):

@@ -336,11 +336,13 @@ class Assistant(UserData):
         progress: IngestProgress | None = None,
         workers: Workers | None = None,
         web: WebLimits | None = None,
+        retry: bool = True,
     ) -> IngestReport:
         """Read files, folders, web pages and Git repositories into a source; a private source's rows become the user's.
 
         With `sync`, what came from files that are gone from the folders is removed. Links that lead out of a folder are
         skipped unless `follow_links` is set. `workers` read and encode. `web` limits what is fetched from addresses.
+        Without `retry`, files that were refused before and did not change are not read again.
         """
         from dragoman.agent.encoding import encoder_of
         from dragoman.sources.ingest import ingest
@@ -362,6 +364,7 @@ class Assistant(UserData):
                 workers=workers,
                 made=partial(encoder_of, self.config, self._folder),
                 web=web,
+                retry=retry,
             )
 
     def _source(self, name: str) -> Source:

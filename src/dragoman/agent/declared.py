@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dragoman.sources.ingest import IngestProgress
 
 _log = logging.getLogger("dragoman.agent")
+_MOST_WARNINGS = 5
 
 
 class Holder(Protocol):
@@ -56,11 +58,27 @@ def read_declared(
             seed(store, encoder, source, path, config.tenant, remember=remember)
             continue
         report = ingest(
-            store, encoder, source, [path], scope=Scope(config.tenant), progress=progress, base=folder, sync=True
+            *(store, encoder, source, [path]),
+            scope=Scope(config.tenant),
+            progress=progress,
+            base=folder,
+            sync=True,
+            retry=False,
         )
         failed += report.failed
         for link in report.skipped:
             _log.warning("skipped %s: %s", link.path, link.reason)
-    for failure in failed:
-        _log.warning("could not read %s: %s", failure.path, failure.reason)
+    _warn(failed)
     return tuple(failed)
+
+
+def _warn(failed: Sequence[Failure]) -> None:
+    """Log some of the failures: a folder may hold a thousand pictures."""
+    shown = failed if len(failed) <= _MOST_WARNINGS + 1 else failed[:_MOST_WARNINGS]
+    for failure in shown:
+        _log.warning("could not read %s: %s", failure.path, failure.reason)
+    if len(shown) < len(failed):
+        _log.warning(
+            "could not read %d more files; `dragoman ingest` of their folder gives every reason.",
+            len(failed) - len(shown),
+        )

@@ -12,9 +12,11 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, cast
 
 from dragoman.agent.create import parameters
 from dragoman.config import FILE_NAME
@@ -23,7 +25,7 @@ from dragoman.core.errors import ConfigError, InputError, UnknownNameError, Weig
 from dragoman.core.model_names import model_table
 from dragoman.core.registry import REGISTRIES
 from dragoman.models.onnx.outside_data import check_self_contained
-from dragoman.sources.files import find
+from dragoman.sources.files import find, readers
 
 SUFFIX = ".dragoman"
 FORMAT = 1
@@ -44,16 +46,44 @@ _MOST_CONFIG = 2**20
 _LONGEST_NAME = 200
 
 
-def pack(folder: Path, out: Path) -> int:
-    """Write an agent's folder, without hidden files, to one file; return the number of files.
+@dataclass(frozen=True, slots=True)
+class CopiedSource:
+    """A source that is read from elsewhere, and how many of its files were copied; other kinds were left out."""
 
-    The same folder makes the same bytes.
+    source: str
+    path: str
+    files: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackReport:
+    """How many files a packed agent holds, and what was copied from outside of the agent's folder."""
+
+    files: int
+    copied: tuple[CopiedSource, ...] = ()
+
+
+def pack(folder: Path, out: Path) -> PackReport:
+    """Write an agent's folder, without hidden files, and the documents that it reads from elsewhere to one file.
+
+    The same files make the same bytes.
     """
     files = {file.origin: file.path for file in find([folder], base=folder).files}
     if FILE_NAME not in files:
         raise ConfigError(f"There is no {FILE_NAME} in {folder}.", remedy=f"'dragoman init {folder}' makes one.")
-    config = _config(files[FILE_NAME].read_bytes(), folder / FILE_NAME)
-    _check_inside(config, folder)
+    text = files[FILE_NAME].read_bytes()
+    config = _config(text, folder / FILE_NAME)
+    copied = []
+    for source in _outside_sources(config):
+        given = source["path"]
+        inside = _free_name(str(source.get("name", "documents")), files)
+        found, left_out = _readable(folder / given)
+        files.update({str(inside / name): path for name, path in found.items()})
+        moved = inside / next(iter(found)) if (folder / given).is_file() and found else inside
+        text = _with_path(text, given, moved.as_posix(), folder)
+        copied.append(CopiedSource(str(source.get("name", "")), given, len(found), left_out))
+    _check_inside(_config(text, folder / FILE_NAME), folder)
     for name in files:
         _check_name(name)
     listed = {"format": FORMAT, "name": config.get("name", folder.name), "files": {}}
@@ -61,14 +91,66 @@ def pack(folder: Path, out: Path) -> int:
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, path in sorted(files.items()):
-                content = path.read_bytes()
+                content = text if name == FILE_NAME else path.read_bytes()
                 listed["files"][name] = hashlib.sha256(content).hexdigest()
                 _write(archive, name, content)
             _write(archive, LIST, json.dumps(listed, ensure_ascii=False, indent=1).encode())
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)
-    return len(files)
+    return PackReport(len(files), tuple(copied))
+
+
+def _outside_sources(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The shared sources that are read from outside of the agent's folder."""
+    sources = config.get("sources")
+    tables = [table for table in sources if isinstance(table, Mapping)] if isinstance(sources, list) else []
+    outside = [table for table in tables if isinstance(table.get("path"), str) and _leads_out(table["path"])]
+    return [table for table in outside if not table.get("private")]
+
+
+def _free_name(source: str, files: Collection[str]) -> PurePosixPath:
+    """A name for a folder in the packed agent that no file or folder has yet."""
+    plain = "".join(letter for letter in source.lower() if letter.isalnum() or letter in "-_") or "documents"
+    taken = {PurePosixPath(name).parts[0].lower() for name in files}
+    names = (plain, *(f"{plain}-{number}" for number in range(2, len(taken) + 3)))
+    return PurePosixPath(next(name for name in names if name not in taken))
+
+
+def _readable(path: Path) -> tuple[dict[str, Path], int]:
+    """The files at a path that a reader takes, by their names in it, and how many there are of other kinds."""
+    if not path.exists():
+        raise ConfigError(f"There is no {path}.", remedy="Correct the path of that source.")
+    base = path.parent if path.is_file() else path
+    files = {file.origin: file.path for file in find([path], base=base).files}
+    found = {name: file for name, file in files.items() if file.suffix.lower() in readers()}
+    if not found:
+        raise ConfigError(f"{path} holds no file that can be read.", remedy="Correct the path of that source.")
+    return dict(sorted(found.items())), len(files) - len(found)
+
+
+def _with_path(text: bytes, given: str, moved: str, folder: Path) -> bytes:
+    """agent.toml with another path for the sources that had the given one; its other lines stay as they are."""
+    before = _config(text, folder / FILE_NAME)
+    for source in _outside_sources(before):
+        if source["path"] == given:
+            cast("dict[str, Any]", source)["path"] = moved
+            break
+    lines = text.decode("utf-8").splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        key = line.partition("=")[0]
+        if key.strip() != "path":
+            continue
+        ending = line[len(line.rstrip("\r\n")) :]
+        indent = line[: len(line) - len(line.lstrip())]
+        edited = f"{indent}path = {json.dumps(moved, ensure_ascii=False)}{ending}"
+        changed = "".join([*lines[:number], edited, *lines[number + 1 :]]).encode()
+        with suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(changed.decode()) == before:
+                return changed
+    raise ConfigError(
+        f"path = '{given}' lies outside of {folder}.", remedy="Copy it beside agent.toml, and name it so."
+    )
 
 
 def is_packed(path: Path) -> bool:

@@ -99,7 +99,7 @@ def _watch(assistant: Assistant, paths: list[str], *, source: str, user: str, fo
     sys.stdout.flush()
     for _ in changes(paths, follow_links=follow_links):
         there = [path for path in paths if Path(path).exists()]
-        report = assistant.ingest(there, source=source, user=user, sync=True, follow_links=follow_links)
+        report = assistant.ingest(there, source=source, user=user, sync=True, follow_links=follow_links, retry=False)
         if report.added + report.changed + report.removed or report.failed:
             sys.stdout.write(f"{report.added} added, {report.changed} changed, {report.removed} removed\n")
             sys.stdout.flush()

@@ -24,7 +24,8 @@ def pack(
 ) -> None:
     """Pack an agent into one file that others can talk to.
 
-    It holds agent.toml and the files beside it, without hidden files, weights, memories and dialogues.
+    It holds agent.toml, the files beside it and the documents that it reads from elsewhere, without hidden files,
+    weights, memories and dialogues.
     """
     from dragoman.agent.build import locate
     from dragoman.agent.packing import SUFFIX
@@ -34,6 +35,9 @@ def pack(
     file = out or Path(f"{folder.name}{SUFFIX}")
     if file.suffix != SUFFIX:
         file = file.with_name(f"{file.name}{SUFFIX}")
-    count = pack_folder(folder, file)
-    sys.stdout.write(f"{count} files, {file.stat().st_size / 1e6:.1f} MB: {file}\n")
+    report = pack_folder(folder, file)
+    for copied in report.copied:
+        left_out = f"; {copied.left_out} of kinds that are not read were left out" if copied.left_out else ""
+        sys.stdout.write(f"{copied.source}: {copied.files} files copied from {copied.path}{left_out}\n")
+    sys.stdout.write(f"{report.files} files, {file.stat().st_size / 1e6:.1f} MB: {file}\n")
     sys.stdout.write(f"Talk to it: dragoman chat {file}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -51,6 +52,8 @@ _REFUSED = {
 }
 """Suffixes that are refused for a reason of their own."""
 
+_PACKAGES = {".pdf": ("pypdf", "cryptography")}
+"""Packages of others that decide what can be read."""
 _PACKED = frozenset((".docx", ".pptx", ".xlsx", ".odt", ".epub"))
 """Kinds that are archives themselves, whose readers say what is wrong with one."""
 _IGNORED = frozenset({"node_modules", "__pycache__"})
@@ -217,6 +220,19 @@ def _reader(suffix: str) -> FileReader:
         module = importlib.import_module(f"dragoman.sources.formats.{reader}")
         reader = cast("FileReader", module.read)
     return reader
+
+
+def packages_of(suffix: str) -> str | None:
+    """The packages of others by which our reader of a suffix reads; None where the reader itself is another's."""
+    if not isinstance(readers().get(suffix), str):
+        return None
+    from importlib.metadata import PackageNotFoundError, version
+
+    known = []
+    for name in _PACKAGES.get(suffix, ()):
+        with suppress(PackageNotFoundError):
+            known.append(f"{name} {version(name)}")
+    return ", ".join(known)
 
 
 def parse(content: bytes, name: str) -> Document:

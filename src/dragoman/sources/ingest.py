@@ -81,6 +81,7 @@ def ingest(
     workers: Workers | None = None,
     made: MakeEncoder | None = None,
     web: WebLimits | None = None,
+    retry: bool = True,
 ) -> IngestReport:
     """Bring a source up to date with files, folders, web pages, sitemaps and Git repositories.
 
@@ -94,6 +95,7 @@ def ingest(
     - `way` says how the files arrived. Files that arrived another way are left alone.
     - `workers` read and encode; workers in other processes build their encoder with `made`. Only this process writes
       to the store.
+    - Files that were refused before and did not change are read again, unless `retry` is False.
     - `web` limits what is fetched for paths that are addresses; their passages have the addresses as origins.
     """
     started = perf_counter()
@@ -103,7 +105,15 @@ def ingest(
             "Workers in other processes cannot share this encoder.", remedy="Pass `made`, which builds one."
         )
     places = list(paths)
-    run = IngestRun(store, source, scope=source.scope(scope), batch=batch, base=base or Path.cwd(), room=room, way=way)
+    run = IngestRun(
+        *(store, source),
+        scope=source.scope(scope),
+        batch=batch,
+        base=base or Path.cwd(),
+        room=room,
+        way=way,
+        retry=retry,
+    )
     with ExitStack() as stack:
         files = find([path for path in places if not is_address(path)], base=base, follow_links=follow_links)
         addresses = [str(path) for path in places if is_address(path)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman.core.errors import InputError
 from dragoman.core.values import Passage, Scope, Source
 from dragoman.core.workers import Shard, ShardJob, Workers
-from dragoman.sources.files import Failure, FoundFiles, Listing, SourceFile, load
+from dragoman.sources.files import Failure, FoundFiles, Listing, SourceFile, load, packages_of
 from dragoman.sources.ingest_work import Loaded, MakeEncoder, Read, encoding, reading
 from dragoman.sources.ledger import Entry, IngestLedger, Way, trusted_time
 
@@ -104,11 +104,13 @@ class IngestRun:
         base: Path,
         room: int | None = None,
         way: Way = "ingested",
+        retry: bool = True,
     ) -> None:
         self._store, self._source, self._scope = store, source, scope
         self._ledger = IngestLedger(store, scope, source.name, way)
         self._switch: Switch | None = getattr(store, "switch", None)
         self._is_upload = way == "uploaded"
+        self._retry = retry
         self._vectors: list[FloatArray] = []
         self._batch = max(1, batch)
         self._base = base
@@ -234,6 +236,8 @@ class IngestRun:
     def _looked_at(self, place: int, file: SourceFile) -> tuple[_Changed, bytes] | None:
         """A file with its bytes; None if the ledger lists it as complete."""
         entry = self._ledger.entry(file.origin)
+        if entry is not None and entry.refused and (self._retry or entry.readers != packages_of(_suffix(file))):
+            entry = None
         status = _status(file)
         if entry is not None and entry.matches(status):
             self._same(place, file, entry)
@@ -253,6 +257,8 @@ class IngestRun:
             try:
                 pending.append(self._compare(changed, document))
             except InputError as error:
+                if document.refused:
+                    self._remember_refusal(changed, document.refused)
                 self._fail(changed.place, changed.file, error)
                 continue
             self.counts.files += 1
@@ -352,6 +358,13 @@ class IngestRun:
             robbed,
         )
 
+    def _remember_refusal(self, changed: _Changed, reason: str) -> None:
+        """Note why a file cannot be read, so that it is not read at every start."""
+        packages = packages_of(_suffix(changed.file))
+        if packages is not None and not self._is_upload:
+            entry = Entry(changed.digest, changed.size, changed.modified, 0, refused=reason, readers=packages)
+            self._ledger.finish(changed.file.origin, entry)
+
     def _fit(self, more: int, file: SourceFile) -> None:
         if self._room is not None and more > 0:
             if more > self._room:
@@ -369,6 +382,8 @@ class IngestRun:
         self._done += _size(file.path)
 
     def _same(self, place: int, file: SourceFile, entry: Entry) -> None:
+        if entry.refused:
+            raise InputError(entry.refused)
         if self._is_upload:
             self.whole.add(file.origin)
         self.counts.unchanged += entry.passages
@@ -423,6 +438,10 @@ def _status(file: SourceFile) -> os.stat_result:
         return file.path.stat()
     except OSError as error:
         raise InputError(f"'{file.path.name}' cannot be opened: {error.strerror}.", remedy="Was it moved?") from error
+
+
+def _suffix(file: SourceFile) -> str:
+    return file.path.suffix.lower()
 
 
 def _is_at(file: SourceFile, base: Path) -> bool:

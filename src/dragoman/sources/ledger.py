@@ -29,7 +29,10 @@ _RECENT = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file at the time of its ingest; `modified` is 0 if the time stamp was too recent to trust."""
+    """A file at the time of its ingest; `modified` is 0 if the time stamp was too recent to trust.
+
+    `refused` says why no reader took it; the passages of an earlier version may still be in the store.
+    """
 
     digest: str
     size: int
@@ -39,6 +42,9 @@ class Entry:
     rules: int = RULES
     way: Way | None = None
     """How the file arrived; None in entries of older versions."""
+    refused: str = ""
+    readers: str = ""
+    """Packages and versions that refused it; others may read it."""
 
     def matches(self, status: os.stat_result) -> bool:
         """Whether size and time are unchanged, so that the file need not be opened."""
@@ -59,12 +65,14 @@ class IngestLedger:
         self._way = way
 
     def entry(self, origin: str) -> Entry | None:
-        """The entry of a file that is complete in the store, under the current `RULES`.
+        """The entry of a file that is complete in the store, or was refused, under the current `RULES`.
 
         Raises if a file of the same name arrived another way.
         """
         entry = self._stored_entry(origin)
         if entry is not None and not self._is_ours(entry):
+            if entry.refused:
+                return None
             raise InputError(
                 f"There is another '{origin}', which was {'' if entry.way == 'uploaded' else 'not '}uploaded.",
                 remedy="Give one of them another name.",
@@ -79,7 +87,7 @@ class IngestLedger:
     def modified(self, origin: str) -> int:
         """The modification time of a file when it was read, in nanoseconds; 0 where it is not known."""
         entry = self._stored_entry(origin)
-        return 0 if entry is None else entry.modified
+        return 0 if entry is None or entry.refused else entry.modified
 
     def begin(self, origin: str) -> None:
         """Mark a file as pending, so that an interruption does not leave a partial file marked as complete."""
