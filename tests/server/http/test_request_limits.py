@@ -53,6 +53,12 @@ def test_bad_bodies_get_a_problem(client, content, headers, status, code):
     assert client.get("/healthz").json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize(("content", "headers"), [(b'{"text": "x"}', {}), (b'"text"', JSON), (b"[1]", JSON)])
+def test_a_body_that_is_no_object_is_told_in_plain_words(client, content, headers):
+    detail = client.post("/v1/turns", content=content, headers=headers).json()["detail"]
+    assert detail == "The body must be a JSON object, under `content-type: application/json`."
+
+
 def test_what_was_sent_is_not_repeated_in_a_problem(client):
     response = client.post("/v1/turns", json={"text": ["my secret badger"], "my secret badger": 1})
     assert "my secret badger" not in json.dumps(response.json()["errors"][0]["message"])

@@ -52,6 +52,20 @@ def test_what_an_agent_does_not_do_is_refused_in_words(client, given):
     assert response.status_code == 400 and "cannot be honoured" in response.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"format": {"type": "array"}}, "format"),
+        ({"options": {"temperature": 9}}, "options.temperature"),
+        ({"options": {"stop": [""] * 9}}, "options.stop"),
+    ],
+)
+def test_what_is_refused_has_the_name_that_the_client_gave_it(client, given, name):
+    response = client.post("/api/chat", json={"model": "robin", "messages": ASKED, **given})
+    assert response.status_code == 400 and name in response.json()["error"]
+    assert "response_format" not in response.json()["error"]
+
+
 def test_an_unknown_model_is_told_as_ollama_tells_it(client):
     response = client.post("/api/chat", json={"model": "llama9", "messages": ASKED})
     assert response.status_code == 404 and "llama9" in response.json()["error"]

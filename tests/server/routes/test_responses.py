@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import base64
+import inspect
+import re
+from pathlib import Path
 
 import httpx2
 import openai
 import pytest
+from openai.resources.responses import Responses
 from pydantic import BaseModel
 
 from dragoman.core.errors import AbsentError
+from dragoman.server.http.chat_parameters import RESPONSE_PARAMETERS
 from dragoman.server.http.openai_responses import parse_response_id, response_id
 from dragoman.server.turns.pending_responses import PendingResponse, PendingResponses
 
@@ -143,13 +148,45 @@ def test_a_response_that_is_cut_is_incomplete(api):
         ({"background": True}, "background"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"input": [{"type": "function_call_output", "call_id": "1", "output": "x"}]}, "input.0"),
-        ({"text": {"format": {"type": "grammar"}}}, "response_format.type"),
+        ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
+        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+        ({"top_logprobs": 3}, "top_logprobs"),
     ],
 )
 def test_what_an_agent_does_not_do_is_refused_by_name(api, given, param):
     with pytest.raises(openai.BadRequestError) as caught:
         api.responses.create(**{"model": "robin", "input": TICKET, **given})
     assert (caught.value.code, caught.value.param) == ("unsupported-parameter", param)
+
+
+def test_every_parameter_of_the_official_client_has_a_treatment():
+    documented = set(inspect.signature(Responses.create).parameters) - {"self", "timeout", "text"}
+    ours = {name for name in documented if not name.startswith("extra_")}
+    assert ours - RESPONSE_PARAMETERS.keys() == set()
+
+
+def test_the_table_of_parameters_is_in_the_documents():
+    page = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (honoured|refused|no meaning) \| ([^|]+) \|", page, re.MULTILINE))
+    listed = {treatment: set(re.findall("`([a-z_.]+)`", cell)) for treatment, cell in rows.items()}
+    for name, (treatment, _) in RESPONSE_PARAMETERS.items():
+        assert name in listed[treatment], name
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"reasoning": {"effort": "low"}}, "reasoning"),
+        ({"truncation": "auto"}, "truncation"),
+        ({"max_tool_calls": 2}, "max_tool_calls"),
+        ({"text": {"verbosity": "low"}}, "text.verbosity"),
+        ({"top_p": 0.5}, "top_p"),
+    ],
+)
+def test_what_has_no_meaning_is_named(api, given, name):
+    assert RESPONSE_PARAMETERS[name].treatment == "no meaning"
+    response = api.responses.create(model="robin", input=TICKET, **given)
+    assert response.dragoman["ignored"] == [name] and "6 francs" in response.output_text
 
 
 @pytest.mark.parametrize("id", ["resp_", "resp_xx", "nothing", "resp_e30", response_id("unknown", 1)])

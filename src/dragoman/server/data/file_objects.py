@@ -87,7 +87,7 @@ def put(seat: Seat, source: Source, upload: Upload) -> View:
     """Upload one file; raises an error that says why if it cannot be read."""
     report = uploads.put(seat, source, [upload])
     if report.failed:
-        raise InputError(f"The file cannot be read: {report.failed[0].reason}", remedy="Send it in another format.")
+        raise InputError(f"The file cannot be read: {report.failed[0].reason}")  # the reason says what to do
     return file(seat, source.name, str(uploads.safe_name(upload.name)))
 
 

@@ -1,8 +1,9 @@
-"""Parameters of OpenAI's chat API: which are honoured, which are refused, and which have no meaning for an agent."""
+"""Parameters of OpenAI's chat and responses: which are honoured, which are refused, and which have no meaning here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -26,6 +27,7 @@ _TOOLS = (
     "Lent to the model that writes the replies, where there is one that calls tools; else refused, with the reason."
 )
 _FUNCTIONS = "Use `tools`."
+_NO_SAMPLES = "Replies are checked texts, not samples; `dragoman.confidence` is a probability."
 
 CHAT_PARAMETERS: dict[str, Parameter] = {
     "model": Parameter("honoured", "The name of an agent."),
@@ -53,8 +55,8 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "parallel_tool_calls": Parameter("honoured", "Passed on to the model with `tools`."),
     "functions": Parameter("refused", _FUNCTIONS),
     "function_call": Parameter("refused", "Unless `none` or `auto`. Use `tool_choice`."),
-    "logprobs": Parameter("refused", "Replies are checked texts, not samples; `dragoman.confidence` is a probability."),
-    "top_logprobs": Parameter("refused", "See `logprobs`."),
+    "logprobs": Parameter("refused", _NO_SAMPLES),
+    "top_logprobs": Parameter("refused", _NO_SAMPLES),
     "logit_bias": Parameter("refused", "Tokens are not sampled."),
     "modalities": Parameter("refused", 'Unless `["text"]`: replies are text.'),
     "audio": Parameter("refused", "Replies are text."),
@@ -74,6 +76,45 @@ CHAT_PARAMETERS: dict[str, Parameter] = {
     "safety_identifier": Parameter("no meaning", "The key says who calls."),
 }
 """Every parameter that OpenAI documents for chat completions, and ours."""
+
+RESPONSE_PARAMETERS: dict[str, Parameter] = {
+    "model": Parameter("honoured", "The name of an agent."),
+    "input": Parameter("honoured", "Messages, calls of functions and their results."),
+    "instructions": Parameter("honoured", "As a system message."),
+    "previous_response_id": Parameter("honoured", "Continues the chat of that response."),
+    "stream": Parameter("honoured", "Events, whose text comes as it is checked."),
+    "max_output_tokens": Parameter("honoured", "The response is cut, and `incomplete`."),
+    "text.format": Parameter("honoured", "As `response_format` of chat completions."),
+    "temperature": Parameter("honoured", _SAMPLED),
+    "user": Parameter("honoured", "Kept with the chat."),
+    "metadata": Parameter("honoured", "Kept with the chat."),
+    "tools": Parameter("honoured", "Functions, and `file_search`."),
+    "tool_choice": Parameter("honoured", "Of functions, and of `file_search`."),
+    "parallel_tool_calls": Parameter("honoured", "Passed on to the model with `tools`."),
+    "include": Parameter("honoured", "`file_search_call.results`; more is refused."),
+    "store": Parameter("honoured", "`false` keeps nothing of the turn."),
+    "dragoman": Parameter("honoured", "Ours, as of chat completions."),
+    "background": Parameter("refused", "Turns run while the request is open."),
+    "conversation": Parameter("refused", "Use `previous_response_id`."),
+    "prompt": Parameter("refused", "There are no stored prompts."),
+    "top_logprobs": Parameter("refused", _NO_SAMPLES),
+    "top_p": Parameter("no meaning", _UNSAMPLED),
+    "reasoning": Parameter("no meaning", "The agent's configuration decides how much is checked."),
+    "truncation": Parameter("no meaning", "The agent chooses the messages that fit."),
+    "context_management": Parameter("no meaning", "The agent chooses the messages that fit."),
+    "max_tool_calls": Parameter("no meaning", "A turn searches as its plan says."),
+    "text.verbosity": Parameter("no meaning", "`instructions` may ask for short replies."),
+    "stream_options": Parameter("no meaning", "There is nothing to choose."),
+    "moderation": Parameter("no meaning", "Replies come from the agent's own sources."),
+    "image": Parameter("no meaning", "Replies are text."),
+    "access_programs": Parameter("no meaning", "The key says who calls."),
+    "service_tier": Parameter("no meaning", "There is one."),
+    "prompt_cache_key": Parameter("no meaning", "Caches need no help."),
+    "prompt_cache_options": Parameter("no meaning", "Caches need no help."),
+    "prompt_cache_retention": Parameter("no meaning", "Caches need no help."),
+    "safety_identifier": Parameter("no meaning", "The key says who calls."),
+}
+"""Every parameter that OpenAI documents for responses, and ours."""
 
 _SAMPLING = ("temperature", "seed")
 _UNUSED = ("top_p", "frequency_penalty", "presence_penalty")
@@ -96,14 +137,35 @@ _REFUSED: Mapping[str, Callable[[Any], bool]] = {
 """When the value of a refused parameter asks for something; `tools: []` does not."""
 
 
-def refused(parameter: str, note: str, *, remedy: str = "") -> ServiceError:
+class RefusedParameterError(ServiceError):
+    """A parameter asks for what an agent cannot do."""
+
+    code = "unsupported-parameter"
+
+    def __init__(self, parameter: str, note: str, *, remedy: str = "") -> None:
+        super().__init__(
+            f"'{parameter}' cannot be honoured here. {note}",
+            remedy=remedy or f"Leave '{parameter}' out; docs/server.md lists every parameter.",
+            param=parameter,
+        )
+        self.parameter, self.note, self.own_remedy = parameter, note, remedy
+
+
+def refused(parameter: str, note: str, *, remedy: str = "") -> RefusedParameterError:
     """The error for a parameter that an agent cannot honour."""
-    return ServiceError(
-        f"'{parameter}' cannot be honoured here. {note}",
-        remedy=remedy or f"Leave '{parameter}' out; docs/server.md lists every parameter.",
-        code="unsupported-parameter",
-        param=parameter,
-    )
+    return RefusedParameterError(parameter, note, remedy=remedy)
+
+
+@contextmanager
+def named_as(names: Mapping[str, str]) -> Iterator[None]:
+    """Give refused parameters of a chat request the names that they have in another API."""
+    try:
+        yield
+    except RefusedParameterError as error:
+        name, dot, rest = error.parameter.partition(".")
+        if name not in names:
+            raise
+        raise refused(f"{names[name]}{dot}{rest}", error.note, remedy=error.own_remedy) from None
 
 
 def checked_request(fields: Mapping[str, Any]) -> ChatRequest:

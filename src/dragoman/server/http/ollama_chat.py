@@ -22,6 +22,14 @@ from dragoman.server.http.views import View, dumps
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone
 
 LATEST = ":latest"
+CHAT_NAMES = {
+    "response_format": "format",
+    "max_tokens": "options.num_predict",
+    "stop": "options.stop",
+    "temperature": "options.temperature",
+    "seed": "options.seed",
+}
+"""Parameters of chat requests by the names that they have here."""
 _REFUSED = {
     "images": "Messages are text only.",
     "suffix": "Agents answer messages; they do not fill gaps in texts.",

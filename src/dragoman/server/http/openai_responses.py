@@ -18,7 +18,7 @@ from dragoman.core.trace import Retrieval
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http import views
 from dragoman.server.http.caller_tools import call_views
-from dragoman.server.http.chat_parameters import checked_request, refused
+from dragoman.server.http.chat_parameters import RESPONSE_PARAMETERS, checked_request, refused
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.problems import absent, problem_of
 from dragoman.server.http.response_tools import (
@@ -37,11 +37,9 @@ from dragoman.server.turns.events import Decided, Event, Text, TurnDone
 from dragoman.server.turns.pending_responses import PendingResponse
 
 _PREFIX = "resp_"
-_REFUSED = {
-    "background": "Turns run while the request is open.",
-    "conversation": "Use `previous_response_id`.",
-    "prompt": "There are no stored prompts.",
-}
+CHAT_NAMES = {"response_format": "text.format", "max_tokens": "max_output_tokens"}
+"""Parameters of chat requests by the names that they have here."""
+_REFUSED = ("background", "conversation", "prompt", "top_logprobs")
 _PASSED_ON = ("user", "metadata", "temperature", "top_p", "stream")
 
 
@@ -112,11 +110,12 @@ class ResponseInput:
 def response_input(request: ResponsesRequest, earlier: list[View]) -> ResponseInput:
     """Parse the input of a response; `earlier` are the messages before it."""
     given: dict[str, Any] = dict(request.model_extra or {})
-    for name, note in _REFUSED.items():
+    for name in _REFUSED:
         if given.pop(name, None):
-            raise refused(name, note)
-    for name in ("max_tool_calls", "truncation", "reasoning", "context_management"):
-        given.pop(name, None)  # without meaning for an agent
+            raise refused(name, RESPONSE_PARAMETERS[name].note)
+    given.pop("stream_options", None)  # without meaning for an agent, but with one in a chat request
+    if request.text is not None and (verbosity := (request.text.model_extra or {}).get("verbosity")) is not None:
+        given["text.verbosity"] = verbosity
     tools = response_tools(given)
     messages = list(earlier)
     items = [{"content": request.input}] if isinstance(request.input, str) else [i.model_dump() for i in request.input]

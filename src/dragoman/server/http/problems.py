@@ -69,6 +69,7 @@ _ALTERNATIVE = re.compile(r"(str|constrained-\w+|(list|dict|tuple)\[.*)$")
 REQUEST = "Idempotency-Key"
 """The header that names a request, so that it can be sent again."""
 _BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
+_NO_OBJECT = "The body must be a JSON object, under `content-type: application/json`."
 _FULL = "The server's disk is full. Nothing was changed, and what was acknowledged before is kept."
 _OF_STATUS = {405: "method-not-allowed", 401: "unauthorized", 403: "forbidden", 413: "too-large"}
 
@@ -179,6 +180,8 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
         if kind == "json_invalid":
             return ApiProblem("bad-json", f"The body is not JSON: {error.get('ctx', {}).get('error', '')}.".strip())
         where = [str(part) for part in error.get("loc", ()) if not _ALTERNATIVE.match(str(part))]
+        if where == ["body"] and kind in ("model_type", "model_attributes_type"):
+            return ApiProblem("invalid", _NO_OBJECT, "See /openapi.json.", own_status=status)
         places.append(
             {"in": where[0] if where else "", "at": ".".join(where[1:]), "message": str(error.get("msg", ""))}
         )

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from dragoman import __version__
 from dragoman.server.access.caller import Caller
 from dragoman.server.data import source_search
-from dragoman.server.http.ollama_chat import LATEST, OllamaTurn, agent_name, chat_request, reply_line
+from dragoman.server.http.chat_parameters import named_as
+from dragoman.server.http.ollama_chat import CHAT_NAMES, LATEST, OllamaTurn, agent_name, chat_request, reply_line
 from dragoman.server.http.ollama_schemas import (
     OllamaChatRequest,
     OllamaEmbeddings,
@@ -76,8 +77,9 @@ async def _respond(
         is_chat = isinstance(body, OllamaChatRequest)
         loaded = reply_line(body.model, "", is_chat=is_chat, done=True)
         return answer({**loaded, "done_reason": "unload" if leaves else "load"})
-    chat = chat_request(body)
-    talk = ChatTurn(chat, caller, request_id(request), reader=reader_traits(service, chat))
+    with named_as(CHAT_NAMES):
+        chat = chat_request(body)
+        talk = ChatTurn(chat, caller, request_id(request), reader=reader_traits(service, chat))
     begun = await begin_chat(service, caller, chat, talk)
     return await begun.respond(request, OllamaTurn(body, talk), stream=body.stream is not False)
 

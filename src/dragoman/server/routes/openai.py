@@ -12,8 +12,10 @@ from starlette.responses import Response
 from dragoman.core.errors import AbsentError
 from dragoman.server.access.caller import Caller
 from dragoman.server.data.file_objects import document_sources, sources_of
+from dragoman.server.http.chat_parameters import named_as
 from dragoman.server.http.openai_chat import ChatTurn
 from dragoman.server.http.openai_responses import (
+    CHAT_NAMES,
     ResponseTurn,
     check_input,
     pending_response,
@@ -64,17 +66,18 @@ async def respond(body: ResponsesRequest, request: Request, caller: Who) -> Resp
     response_request = response_input(body, list(before.messages))
     search = response_request.tools.search
     sources = None if search is None else await service.do(caller, body.model, sources_of, search.stores)
-    chat_request = response_request.chat_request(sources)
-    traits = reader_traits(service, chat_request)
-    response_request.check_calls(traits.why_no_tools)
-    talk = ChatTurn(
-        chat_request,
-        caller,
-        request_id(request),
-        reader=traits,
-        dialogue=before.dialogue,
-        continues=not body.previous_response_id or bool(before.messages and before.messages[-1].get("tool_calls")),
-    )
+    with named_as(CHAT_NAMES):
+        chat_request = response_request.chat_request(sources)
+        traits = reader_traits(service, chat_request)
+        response_request.check_calls(traits.why_no_tools)
+        talk = ChatTurn(
+            chat_request,
+            caller,
+            request_id(request),
+            reader=traits,
+            dialogue=before.dialogue,
+            continues=not body.previous_response_id or bool(before.messages and before.messages[-1].get("tool_calls")),
+        )
 
     def id_now() -> str:  # known once the turn has begun
         return response_id(talk.ask.dialogue, before.place or talk.place, steps_of(chat_request))
