@@ -73,3 +73,9 @@ def test_the_newer_object_of_a_verb_has_the_same_slot_and_another_beside_it_does
 )
 def test_whom_somebody_lives_with_is_told_from_where(text, found):
     assert [(fact.slot, fact.value) for fact in facts(text)] == found
+
+
+def test_a_pronoun_means_nobody_of_whom_only_english_was_spoken():
+    text = "他永远忘不了那一天。"
+    assert corrected(text, facts("My dog is called Rufus.")) == ()
+    assert [fact.subject for fact in corrected("他其实才六岁。", facts("我儿子小明七岁。"))] == ["小明"]

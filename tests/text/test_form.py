@@ -146,3 +146,32 @@ def test_politeness_is_taken_off(text, core):
 )
 def test_the_thing_of_the_users_that_a_question_asks_about(question, thing):
     assert owned_thing(question) == thing
+
+
+@pytest.mark.parametrize(
+    ("text", "act"),
+    [
+        ("When does the ferry leave, thanks", "question"),
+        ("tell me the price, thanks", "question"),
+        ("票多少钱，谢谢", "question"),
+        ("Remove my phone number from your memory, thanks.", "forget"),
+        ("Remember my locker is number 12, thanks.", "remember"),
+        ("记住我吃素，谢谢", "remember"),
+        ("What a great tip, thanks", "thanks"),
+        ("how kind of you to help, thanks", "thanks"),
+        ("what I needed, thanks", "thanks"),
+        ("明白了，谢谢", "thanks"),
+    ],
+)
+def test_what_stands_before_thanks_may_want_something(text, act):
+    assert form(text).act == act
+    assert "hanks" not in form(text).core or act != "remember"
+
+
+@pytest.mark.parametrize("text", ["remember my name", "Remember everything and forget nothing.", "记住我的生日"])
+def test_what_is_only_named_is_nothing_to_remember(text):
+    assert form(text).act != "remember"
+
+
+def test_what_is_said_of_it_is():
+    assert form("Remember my birthday is in May").core == "my birthday is in May"

@@ -74,7 +74,8 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
         )[-1:]
     if not _PRONOUN.search(bare):
         return ()
-    latest = next((fact for fact in reversed(known) if fact.subject != USER), None)
+    # A dog of whom only English was spoken is nobody that a Chinese pronoun means.
+    latest = next((fact for fact in reversed(known) if fact.subject != USER and not fact.role.isascii()), None)
     if latest is None:
         return ()
     named = latest.subject if latest.subject != latest.role else ""

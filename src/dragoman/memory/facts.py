@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dragoman.core.values import Fact
 from dragoman.memory.english.chunks import is_question
 from dragoman.memory.english.clauses import ClauseReader
-from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast
+from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast, without_order
 from dragoman.memory.english.fragments import completed, embedded, named_with_ages
 from dragoman.memory.english.relations import clause_facts
 from dragoman.memory.english.wording import written_out
@@ -144,7 +144,7 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
         return
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
-    whole = without_asides(spelt(bare).strip())
+    whole = without_order(without_asides(spelt(bare).strip()))
     bare = without_lead(without_lead(whole))
     called = _CALL_ME.match(bare)
     if called:

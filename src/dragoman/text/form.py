@@ -75,6 +75,24 @@ _MIRROR = tuple(
         (r"你们?|您", "我"),
     )
 )
+_THANKS = re.compile(r"\b(?:thanks|thank (?:you|u)|thx|cheers)\b|太?谢谢|多谢|感谢", re.IGNORECASE)
+_THANKS_LAST = re.compile(
+    r"(?<![\s,.])[\s,.]*+(?:\b(?:thanks|thank you|thx|cheers)(?: a lot| so much| very much| again)?"
+    r"|(?:谢谢|多谢)[你您啦了]?)[\s.!。！]*+$",
+    re.IGNORECASE,
+)
+_EXCLAIMS = re.compile(
+    r"what (?:an?\b|(?:i|we) (?:need|want|was|were))|how (?:very |really )?(?:kind|nice|sweet|lovely|helpful"
+    r"|thoughtful|great|wonderful|good|cool|interesting|clever)\b",
+    re.IGNORECASE,
+)
+_LEAST_WANTED = 3
+"""The least characters before thanks that may want something: 几点开."""
+_JOINED = re.compile(r"[,;] ?| and ")
+_NAMED_ALONE = re.compile(
+    r"(?:(?:my|our|your) [\w'’-]+|it|this|that|us|them|him|her)|[我你您]们?的\w{1,3}", re.IGNORECASE
+)
+"""What is named and not said: "my name", 我的生日."""
 _END = 1000
 """Whom a question is about is read from so many characters of its beginning and of its end."""
 _SPLIT = re.compile(
@@ -97,7 +115,8 @@ def act_and_core(text: str) -> tuple[Act, str]:
     """The act of a turn and its core alone: whom a question is about takes longer to find out than all of this."""
     whole = spelt(text.strip())
     social = _social(whole)
-    if social is not None:
+    wants = social == "thanks" and _wants(whole)
+    if social is not None and not wants:
         return social, whole
     request = forget_request(text)
     if request is not None:
@@ -165,16 +184,30 @@ def _social(text: str) -> Act | None:
     return None
 
 
+def _wants(text: str) -> bool:
+    """Whether a turn that ends in thanks wants something first: "When does it leave, thanks"."""
+    thanks = _THANKS.search(text)
+    before = _P["wrappers"].sub("", text[: thanks.start()], count=1).strip(" ,.!，。！") if thanks else ""
+    if len(before) < _LEAST_WANTED or _EXCLAIMS.match(before):
+        return False
+    if before[0].isascii():
+        asks = _P["question_start"].match(before)
+        return len(before.split()) > 2 and bool(asks or _remember_request(before) or forget_request(before))
+    return _asks(before) or bool(_remember_request(before) or forget_request(before))
+
+
 def _remember_request(text: str) -> str | None:
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
     if "?" in bare and not bare.lower().startswith(("can you", "could you", "would you", "please")):
         return None
-    match = _P["remember"].match(bare.rstrip(" .!?。！？"))
+    thanks = _THANKS_LAST.search(bare)
+    match = _P["remember"].match(bare[: thanks.start() if thanks else None].rstrip(" .!?。！？"))
     if match is None:
         return None
     what = next((group for group in match.groups() if group), "").strip(_EDGES)
-    is_question = re.match(r"(?:what|when|where|who|how|which|me\b|my \w+\?)", what, re.IGNORECASE)
-    if means_everything(what):  # "don't forget everything" states no fact
+    is_question = re.match(r"(?:what|when|where|who|how|which|me\b)", what, re.IGNORECASE)
+    # "Don't forget everything" and "remember my name" state no fact.
+    if means_everything(_JOINED.split(what, maxsplit=1)[0]) or _NAMED_ALONE.fullmatch(what):
         return None
     return None if is_question or what.endswith(("吗", "什么", "谁", "哪", "多少")) else what
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast
+from dragoman.memory.english.discourse import sentences_of, uncleft, without_asides, without_contrast, without_order
 from dragoman.memory.facts import facts
 
 
@@ -106,3 +106,18 @@ def test_a_pronoun_after_a_question_means_whom_the_question_names():
     said = facts("Can Milo have the chips? He has a peanut allergy.", people=lambda: known)
     assert [fact.text for fact in said] == ["My son Milo has a peanut allergy."]
     assert not facts("Does Anna pay? She is four.", people=lambda: known)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I'm allergic to shrimp, please forget the salad and suggest something else", "I'm allergic to shrimp"),
+        ("I'm vegan so please find me a soup", "I'm vegan"),
+        ("I live in Bern, recommend a bus", "I live in Bern"),
+        ("My son, please note, is 9", "My son, please note, is 9"),
+        ("I like to find a seat and book early", "I like to find a seat and book early"),
+        ("please tell me more", "please tell me more"),
+    ],
+)
+def test_what_the_agent_is_asked_to_do_belongs_to_no_fact(said, told):
+    assert without_order(said) == told

@@ -12,12 +12,14 @@ import dragoman
 from dragoman.text.forget.requests import MOST_CHARACTERS, ForgetRequest, forget_request, means_everything
 from dragoman.text.form import form
 
-from ...agent_files import REMEMBERING
+from ...agent_files import MEMORY, REMEMBERING
 
 GROUPS = tomllib.loads((Path(__file__).parent / "data" / "requests.toml").read_text(encoding="utf-8"))["group"]
 IDLE = [text for group in GROUPS if group["asks"] == "nothing" for text in group["sentences"]]
 EVERYTHING = [text for group in GROUPS if group["asks"] == "everything" for text in group["sentences"]]
-ONE = [tuple(pair) for group in GROUPS if group["asks"] == "one" for pair in group["sentences"]]
+MEANT = {text: fact for group in GROUPS if group["asks"] == "one" for text, _, fact in group["sentences"]}
+"""A fact that each request for one means."""
+ONE = [(text, about) for group in GROUPS if group["asks"] == "one" for text, about, _ in group["sentences"]]
 FACTS = ["I live in Bern.", "My name is Ana.", "My dog is called Rufus.", "我对花生过敏。"]
 
 
@@ -57,19 +59,91 @@ def test_a_request_inside_a_quotation_a_report_or_a_long_text_asks_for_nothing()
     assert [text for text in texts if forget_request(text) is not None] == []
 
 
-@pytest.mark.trust
-def test_no_idle_mention_deletes_anything_of_a_real_assistant(tmp_path):
-    (tmp_path / "agent.toml").write_text(REMEMBERING, encoding="utf-8")
+@pytest.fixture
+def knowing(request, tmp_path):
+    """An assistant that knows some facts about Ana: with the rules alone, or as it comes, with its real models."""
+    (tmp_path / "agent.toml").write_text(request.param, encoding="utf-8")
     with dragoman.load(tmp_path) as assistant:
         for fact in FACTS:
             assistant.remember(fact, user="ana")
         assistant.ask("Hello there.", user="ana", dialogue="old")
-        for place, text in enumerate(IDLE[::3]):
-            reply = assistant.ask(text, user="ana", dialogue=f"d{place}")
-            assert "elete" not in reply.text or "would not know" in reply.text, text
-        assert {fact.text for fact in assistant.recall(user="ana")} >= set(FACTS)
-        assert len(assistant.dialogues(user="ana")) == 1 + len(IDLE[::3])
-        assert not any("[forgotten]" in turn.text for turn in assistant.history(user="ana", dialogue="d0"))
+        yield assistant
+
+
+def texts(assistant, user):
+    return [fact.text for fact in assistant.recall(user=user)]
+
+
+TOLD = {
+    "Don't forget the milk.": "the milk",
+    "I keep my secrets in a notebook.": "I keep my secrets in a notebook.",
+    "忘了告诉你，我是素食者。": "我是素食者。",
+    "我手机丢了，怎么把里面的东西全清空？": "我手机丢了。",
+    "我不吃香菜，请把香菜去掉。": "我不吃香菜。",
+    "I'm allergic to shrimp, please forget the shrimp salad and suggest something else.": "I am allergic to shrimp.",
+}
+"""What an idle mention tells beside: the rules learn it, as from any other turn."""
+LETTER = "I have been a customer since"
+
+
+@pytest.mark.trust
+@pytest.mark.slow
+@pytest.mark.parametrize("knowing", [REMEMBERING], ids=["rules"], indirect=True)
+def test_no_idle_mention_changes_the_memory_of_an_assistant(knowing):
+    before = known = texts(knowing, "ana")
+    for place, text in enumerate(IDLE):
+        reply = knowing.ask(text, user="ana", dialogue=f"d{place}")
+        assert not any(note.value.pending for note in reply.trace.of("memory")), text
+        now = texts(knowing, "ana")
+        new = [fact for fact in now if fact not in known and not fact.startswith(LETTER)]
+        assert now[: len(known)] == known and new == ([TOLD[text]] if text in TOLD else []), text
+        assert knowing.history(user="ana", dialogue=f"d{place}")[0].text == text
+        known = now
+    assert known[: len(before)] == before
+    assert len(knowing.dialogues(user="ana")) == 1 + len(IDLE)
+    assert knowing.history(user="ana", dialogue="old")[0].text == "Hello there."
+
+
+@pytest.mark.trust
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.parametrize("knowing", [MEMORY], ids=["as it comes"], indirect=True)
+def test_no_idle_mention_deletes_a_fact_of_the_default_agent(knowing):
+    known = texts(knowing, "ana")
+    for place, text in enumerate(IDLE[::16]):
+        reply = knowing.ask(text, user="ana", dialogue=f"d{place}")
+        assert not any(note.value.pending or note.value.forgotten for note in reply.trace.of("memory")), text
+        assert texts(knowing, "ana")[: len(known)] == known, text
+
+
+@pytest.mark.trust
+@pytest.mark.slow
+@pytest.mark.parametrize("knowing", [REMEMBERING], ids=["rules"], indirect=True)
+def test_every_request_for_everything_is_asked_back_and_a_yes_erases(knowing):
+    for place, text in enumerate(EVERYTHING):
+        user = f"user-{place}"
+        knowing.remember(FACTS[0], user=user)
+        asked = knowing.ask(text, user=user, dialogue="d")
+        assert texts(knowing, user) == FACTS[:1], f"{text} erases before anybody has said yes"
+        assert [note.value.pending.facts for note in asked.trace.of("memory")] == [1], text
+        knowing.ask("是的" if any("一" <= char <= "鿿" for char in text) else "yes", user=user, dialogue="d")
+        assert texts(knowing, user) == [] and len(knowing.dialogues(user=user)) <= 1, text
+    assert texts(knowing, "ana") == FACTS, "somebody else's facts stay"
+
+
+@pytest.mark.trust
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.parametrize("knowing", [MEMORY], ids=["as it comes"], indirect=True)
+def test_every_request_for_one_fact_deletes_that_fact_alone(knowing):
+    for place, (text, fact) in enumerate(MEANT.items()):
+        user = f"user-{place}"
+        knowing.remember(fact, user=user)
+        knowing.remember("I like jazz.", user=user)
+        assert len(texts(knowing, user)) == 2, text
+        knowing.ask(text, user=user, dialogue="d")
+        assert texts(knowing, user) == ["I like jazz."], text
+    assert texts(knowing, "ana") == FACTS, "somebody else's facts stay"
 
 
 def test_quoted_words_may_name_the_fact():

@@ -63,6 +63,14 @@ _SUBORDINATE = frozenset(
 _DETERMINERS = frozenset("a an the this that these those any every each some no your which what".split())
 
 
+_ORDER = re.compile(
+    r"(?:,\s(?:(?:so|and|but|then),? )?|\s(?:so|and|but|then),? )(?:(?:please|kindly)\s(?!note|remember|bear|keep)(?=[a-z])"
+    r"|(?:tell|show|give|suggest|recommend|find|forget|delete|remove|erase|remind|help|book|order)"
+    r" (?:me|us|the|my|our|an?|some|something|anything|another|that|this|it)\b)",
+    re.IGNORECASE,
+)
+
+
 def sentences_of(sentence: str) -> list[str]:
     """The sentences of a text that runs on without full stops; the text itself where it does not."""
     parts: list[str] = []
@@ -76,6 +84,12 @@ def sentences_of(sentence: str) -> list[str]:
             parts.append(sentence[start : cut.start()])
             start = cut.end()
     return [*parts, sentence[start:]]
+
+
+def without_order(sentence: str) -> str:
+    """What a sentence says before it asks the agent for something: "I'm vegan, please recommend a soup"."""
+    order = _ORDER.search(sentence)
+    return sentence[: order.start()] if order and order.start() else sentence
 
 
 def without_asides(sentence: str) -> str:
