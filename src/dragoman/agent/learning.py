@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from dragoman.agent.why import reason
 from dragoman.core.clock import moment_of
 from dragoman.core.trace import Note, reply_from_json
-from dragoman.core.values import NOTHING_LEARNED, Context, Draft, Learned, Passage, Recollection, Scope, Turn
+from dragoman.core.values import (
+    NOTHING_LEARNED,
+    Context,
+    Draft,
+    Fact,
+    Learned,
+    Passage,
+    Recollection,
+    Scope,
+    Turn,
+)
 from dragoman.memory.people import with_kinds
 from dragoman.memory.recall.questions import asks_for_own_fact
+from dragoman.memory.recall.whom import speaks_of_somebody, with_names
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
 from dragoman.text.ask_back import ASKS, Resumed, resumed, supplied
+from dragoman.text.form import form
 from dragoman.text.known import asks_for_everything
-from dragoman.text.reference import names_within
-from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value
+from dragoman.text.parts import told_and_asked
+from dragoman.text.reference import leaning, names_within
+from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value, with_condition
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt
@@ -167,7 +181,7 @@ class TurnLearning:
         if wished.rest:  # the wish is kept; the rest of the turn is answered
             context = replace(context, turns=(*context.history, replace(context.turns[-1], text=wished.rest)))
         if context.turns:
-            context = replace(context, turns=(*context.history, self._question(context)))
+            context = replace(context, turns=(*context.history, *self._asked(context)))
         if learned.is_empty:
             return context
         if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
@@ -192,17 +206,32 @@ class TurnLearning:
         is_reason = any(second_person(text).strip(" .!").casefold() in reply.casefold() for text in statements)
         return again if is_reason and reply != context.turns[-2].text else None
 
-    def _question(self, context: Context) -> Turn:
-        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed."""
+    def _asked(self, context: Context) -> tuple[Turn, ...]:
+        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed.
+
+        What it tells of the user becomes a turn before its question.
+        """
         turn = context.turns[-1]
         if turn.speaker != "user":
-            return turn
+            return (turn,)
         recall = getattr(self.memory, "recall", None) if context.control.memory != "off" else None
-        whole = about_another(context, lambda: [fact.text for fact in recall(context.scope)] if recall else [])
-        whole = whole or with_another_value(context)
+
+        @cache
+        def known() -> Sequence[Fact]:
+            return [fact_of(row) for row in recall(context.scope)] if recall else []
+
+        whole = about_another(context, lambda: [fact.text for fact in known()])
+        whole = whole or with_condition(context) or with_another_value(context)
         text = spelt(turn.text) if whole is None else whole
-        facts = map(fact_of, recall(context.scope)) if recall and names_within(text) else ()
-        return replace(turn, text=with_kinds(text, facts))
+        both = told_and_asked(text)
+        history = context.history if both is None else (*context.history, replace(turn, text=both[0]))
+        asked = text if both is None else both[1]
+        if form(asked).act == "question" and speaks_of_somebody(asked):
+            asked = with_names(asked, history, known())
+        if both is not None and leaning(asked) is not None:  # the question is not understood without what was told
+            return (replace(turn, text=with_kinds(text, known()) if names_within(text) else text),)
+        asked = with_kinds(asked, known()) if names_within(asked) else asked
+        return (*history[len(context.history) :], replace(turn, text=asked))
 
 
 def _stated(context: Context, again: Resumed | None) -> Context:

@@ -72,7 +72,7 @@ _NO_AGE = re.compile(
     r"^(?:'?s)?(?: and \d+)?(?: years?(?: old)?| yrs)?(?=$|[ .,;!?])(?! (?:of|minutes|hours|days|weeks|per|%|times|away))"
 )
 _FUZZY = re.compile(
-    r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between|soon|will be|was|were|when i)\b|大约|快|将近|左右|不到|曾"
+    r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between|soon|will be|was|were|when i was)\b|大约|快|将近|左右|不到|曾"
 )
 _PRESENCE = re.compile(
     r"\b(?:arriv\w*|com(?:e|es|ing)|visit\w*|travel\w*|there|stay\w*|go(?:ing)?|be|will|plan\w*|park|take|get|am in|are in|am|on holiday"
@@ -101,6 +101,12 @@ _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
 _SECONDS_OF_MONTH = 52 / 12 * 7 * 86400
+SUPPOSED = re.compile(
+    r"\b(?:when|once|if|as soon as) (?:i am|i'm|he is|he's|she is|she's|it is|it's|they are|they're|(?:my|our|the) [a-z]+ is"
+    r"|[a-z]+ is|[a-z]+ turns?) (?:only |just )?$",
+    re.IGNORECASE,
+)
+"""Before an age that a question supposes: "and when he is seven?"."""
 _LONGEST_ANSWERED = 9
 _BEFORE = 40
 """Characters before a number that say what it counts; all patterns for them are shorter."""
@@ -231,19 +237,20 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
     before, after = segment[max(0, quantity.start - _BEFORE) : quantity.start], segment[quantity.end :]
     fuzzy = _FUZZY.search(before[-18:])
     value = {"low": quantity.value, "high": quantity.value, "unit": quantity.unit, "shown": quantity.shown}
+    supposed = asked and SUPPOSED.search(before)
     learner = quantity.kind == "duration" and "year" in quantity.shown and _HAS_YEARS.search(before)
     if (
         quantity.kind == "duration"
         and _BARE_AGE.search(before)
         and re.match(r"\d+ ?(?:weeks?|months?)$", quantity.shown)
-        and _SAID_OF_AGE.match(after)
+        and (_SAID_OF_AGE.match(after) or supposed)
     ):
-        months = quantity.value / _SECONDS_OF_MONTH
+        months = quantity.value if quantity.unit == "month" else quantity.value / _SECONDS_OF_MONTH
         add("age", low=months, high=months, unit="month", shown=quantity.shown)  # "my puppy is nine weeks"
         return
     age = quantity.kind == "age" or bool(learner and _NO_AGE.match(after)) or (
-        quantity.kind == "number" and quantity.value <= 120 and not asked and not _GROUP_SIZE.search(before)
-        and (_BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
+        quantity.kind == "number" and quantity.value <= 120 and (not asked or supposed) and not _GROUP_SIZE.search(before)
+        and (supposed or _BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
     )  # fmt: skip
     if fuzzy:
         return

@@ -12,12 +12,14 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cache
 from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.caches import keeps_texts
+from dragoman.core.clock import moment_of
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import hazards
@@ -33,6 +35,7 @@ from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.relations import Value, with_relations
 from dragoman.decision.tables.cells import cell_for, named_flag, read_row, row_for
+from dragoman.decision.times.waiting import waited
 from dragoman.decision.values import Decision
 from dragoman.text.claims import negated
 from dragoman.text.language import language
@@ -231,7 +234,9 @@ class JointRanker:
             for quote in quotes
         ]
         if self._by_code and not quick:
-            alone = self._decided(self._to_decide(question), facts, alone, context.last)
+            moment = moment_of(context.said_at) if context.said_at else None
+            today = moment.date() if moment is not None else None
+            alone = self._decided(self._to_decide(question), facts, alone, context.last, today)
         joined = self._joined(question.turn, facts, alone) if facts else []
         return sorted([*alone, *joined], key=lambda option: -option.score)
 
@@ -247,7 +252,12 @@ class JointRanker:
         return (question.text, question.turn) if own else (question.text,)
 
     def _decided(
-        self, questions: Sequence[str], facts: Sequence[Evidence], alone: Sequence[Option], turn: str
+        self,
+        questions: Sequence[str],
+        facts: Sequence[Evidence],
+        alone: Sequence[Option],
+        turn: str,
+        today: date | None = None,
     ) -> list[Option]:
         """The best sentences, and all of the best passages, with what code decides of them."""
         question = questions[0]
@@ -258,10 +268,10 @@ class JointRanker:
             if place >= _DECIDED and option.evidence.id not in best:
                 options.append(option)
                 continue
-            decision = _by_code(question, texts, option, self._analyse)
+            decision = _by_code(question, texts, option, self._analyse, today)
             for other in questions[1:]:
                 if decision.verdict == "none":
-                    decision = _by_code(other, texts, option, self._analyse)
+                    decision = _by_code(other, texts, option, self._analyse, today)
             options.append(replace(option, decision=decision))
         return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
@@ -425,13 +435,18 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
     return facts
 
 
-def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analyse) -> Decision:
+def _by_code(  # noqa: PLR0911 - one return a way to decide
+    question: str, facts: Sequence[str], option: Option, analyse: Analyse, today: date | None = None
+) -> Decision:
     """Decide a sentence under its heading, or the user's cell of a table row, by code."""
     if language(question) == "zh":
         return _chinese(question, facts, option)
     flagged = named_flag(option.sentence, question) if question_kind(question) == "polar" else None
     if flagged is not None:
         return flagged
+    time = waited(option.sentence, facts, question, analyse, today)
+    if time is not None:
+        return time
     cell = cell_for(question, option.sentence, facts, analyse)
     if cell is not None and cell.decision is not None:
         return cell.decision
@@ -440,7 +455,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
         rule = f"{rule} {option.following}"
     headings = option.evidence.passage.headings
     heading = headings[-1] if headings else option.evidence.passage.title
-    decision = applies(f"{heading}: {rule}" if heading else rule, facts, question)
+    decision = applies(f"{heading}: {rule}" if heading else rule, facts, question, today=today)
     if decision.verdict == "none" and facts and takes_back(option.sentence, option.following):
         # The sentence before says what it is about; the case alone says for whom.
         other = applies(option.following, facts, _PLAIN_QUESTIONS.get(read_question(question).target, ""))
@@ -448,7 +463,7 @@ def _by_code(question: str, facts: Sequence[str], option: Option, analyse: Analy
             return other
     parts = split(rule) if decision.verdict == "none" and facts else []
     if len(parts) > 1:  # one part may be decided where another cannot be read
-        each = [applies(f"{heading}: {part}" if heading else part, facts, question) for part in parts]
+        each = [applies(f"{heading}: {part}" if heading else part, facts, question, today=today) for part in parts]
         decision = next((d for d in each if d.verdict in ("yes", "no") and d.fact), decision)
     if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one

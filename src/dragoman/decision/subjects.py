@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dragoman.decision.categories import categories
 from dragoman.decision.numerals import normalise
 from dragoman.text import lazy_re as re
 
@@ -62,7 +63,7 @@ _ASKED_NAME = re.compile(
 )
 _NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
 _NAMED = re.compile(
-    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+),? (?:called |named )?"
+    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+|[A-Z][a-z]+(?= [A-Z][a-zé]+\b(?! [A-Z]))),? (?:called |named )?"
     rf"|(?:[Aa]n?|[Tt]he|[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<thing>[a-z]+),? (?:called|named) )(?P<name>[A-Z][a-zé]+)\b"
 )
 _NAMES_BESIDE = re.compile(r"(?:, [A-Z][a-zé]+\b(?! (?:is|has|lives)\b))*,? and [A-Z][a-zé]+\b")
@@ -118,7 +119,9 @@ def people(texts: Iterable[str], question: str = "") -> People:
             names[match["name"]] = RELATION[match["relation"]]
     for text in (*texts, *([question] if question.isascii() else [])):
         for match in _NAMED.finditer(text):
-            what = match["what"] or match["thing"]
+            what = (match["what"] or match["thing"]).lower()
+            if what not in RELATION and (match["what"] or "a")[0].isupper() and not _is_kind(what):
+                continue  # "My Labrador Monty" names a kind, "My New York flat" none
             beside = _NAMES_BESIDE.match(text, match.end())
             for name in (match["name"], *(_NAME.findall(beside[0]) if beside else ())):
                 names[name.lower()] = RELATION.get(what, what)
@@ -129,6 +132,10 @@ def people(texts: Iterable[str], question: str = "") -> People:
             if match["name"] not in _NOT_NAMES:
                 names.setdefault(match["name"].lower(), "")
     return People(names)
+
+
+def _is_kind(word: str) -> bool:
+    return categories("en").thing_words.fullmatch(word) is not None
 
 
 def subject_of_fact(segment: str, known: People, before: frozenset[str]) -> frozenset[str]:  # noqa: PLR0911  # in order of certainty

@@ -30,7 +30,7 @@ class Answer:
     doubt: bool = False
     """Whether the sentences are only the closest that were found."""
     compared: bool = False
-    """Whether code chose the rows of a table by comparing them."""
+    """Whether code chose the rows of a table, or one of two values, by comparing them."""
 
 
 def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.alternatives import alternative
 from dragoman.decision.applies import applies
 from dragoman.decision.choose import POINTS_BACK, Analyse
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
@@ -143,7 +144,9 @@ def decide(
     if kind == "polar":
         chosen = _polar(judged, facts, asked)
     else:
-        chosen = _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question)
+        chosen = _alternative(near, facts, asked, analyse) or (
+            _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question)
+        )
     if chosen is not None:
         return chosen if kind == "polar" else with_reduction(chosen, options, facts, question, analyse)
     return _closest(near, asked_roots, analyse) if facts else None
@@ -378,6 +381,21 @@ def _with_next(each: _Judged, judged: Sequence[_Judged]) -> _Judged:
     if not after or after[0].evidence.id != option.evidence.id or after[0].bears < _BEARS_TOO:
         return each
     return replace(each, option=replace(option, sentence=f"{option.sentence} {option.following}", following=""))
+
+
+def _alternative(near: Sequence[Option], facts: Sequence[Evidence], asked: str, analyse: Analyse) -> Answer | None:
+    """The value of the user's group, where the best sentence gives one for each of two, or which group to ask for."""
+    best = near[0]
+    own = alternative(best.sentence, [fact.text for fact in facts], asked, analyse)
+    if own is None:
+        return None
+    if own.ask:
+        reason = "a value for each of two groups"
+        lacking = Decision("unknown", missing="group", ask=own.ask, reason=reason, confidence=_PLAIN, is_settled=True)
+        asks = best.probability >= _ANSWERS
+        return Answer((replace(best, decision=lacking),), decision=lacking) if asks else None
+    used = tuple(fact for fact in facts if fact.text == own.fact)
+    return Answer((best,), used, opening=phrase("value-own", "en", value=own.text), compared=True)
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:

@@ -54,6 +54,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "verdict-by-fact": "{verdict}: you told me that {fact}. {rule}",
         "price-own": "For {whom} it is {amount}: ",
         "price-free": "For {whom} it is free: ",
+        "value-own": "{value}: ",
         "and": " and ",
         "rule-and-fact": "{rule}{end}You told me that {fact}.",
         "depends": "That depends: {rule}{source} {ask}",

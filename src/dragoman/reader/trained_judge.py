@@ -30,6 +30,8 @@ MOST_READ = 6
 """How many sentences the model reads for a turn; each takes some milliseconds."""
 _SPEAKS = 0.2
 """How probable it must be that a sentence speaks to the question for its verdict to be said."""
+_FROM_AFAR = 0.5
+"""The same for a sentence that stands further behind by its words."""
 _SURE: Mapping[Verdict, float] = {"yes": 0.65, "no": 0.6, "unknown": 0.45}
 """How probable a verdict must be to be said."""
 _WITHOUT_QUESTION = 0.7
@@ -88,9 +90,11 @@ class TrainedJudge:
         """
         if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
             return None
+        if any(_is_settled(each, str(draft.notes.get("decision", ""))) and is_said(each, draft.text) for each in options):
+            return None
         question = question_of(context)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
-        readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
+        readings = self._read(question, distinct(options), facts)
         best = self._best(question, readings, facts) if readings else None
         if best is None or best.score.answers < least:
             return None
@@ -113,6 +117,14 @@ class TrainedJudge:
         is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
         alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
         return alone or _quoted(context, draft, drafted, best, self._silent)
+
+    def _read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
+        """The best sentences as they are read; where none of them speaks, also the next, of which one must answer."""
+        readings = self._judge.read(question, options[:MOST_READ], facts)
+        if not readings or max(each.score.answers for each in readings) >= _SPEAKS:
+            return readings
+        further = self._judge.read(question, options[MOST_READ : 2 * MOST_READ], facts)
+        return readings + [each for each in further if each.score.answers >= _FROM_AFAR]
 
     def _speaks_less(self, question: str, one: Reading, best: Reading, facts: Sequence[Evidence]) -> bool:
         """Whether a sentence speaks to the question much less than the best one, and without the facts hardly.
@@ -187,8 +199,10 @@ def _is_decided_by_a_fact(option: Option) -> bool:
     return option.decision is not None and option.decision.verdict in ("yes", "no") and bool(option.decision.fact)
 
 
-def _is_settled(option: Option) -> bool:
-    return option.decision is not None and option.decision.is_settled
+def _is_settled(option: Option, verdict: str | None = None) -> bool:
+    """Whether code decided a sentence for good, with a certain verdict if one is given."""
+    own = option.decision
+    return own is not None and own.is_settled and verdict in (None, own.verdict)
 
 
 def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:

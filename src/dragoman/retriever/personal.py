@@ -22,6 +22,7 @@ from dragoman.decision.chinese.glossed import glossed
 from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
+from dragoman.decision.times.waiting import tells_of_an_event
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
@@ -133,13 +134,25 @@ class PersonalRetriever:
             return Joint((), tuple(passages), tuple(options)) if chinese else NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
         bearing = bearing_facts(options, most=len(options))
-        useful = sorted((fact for fact in facts if fact.id in bearing), key=lambda fact: -bearing[fact.id])
-        again = [
-            Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),))
-            for fact in useful[:_SEARCHED_WITH]
+        near = sorted(facts, key=lambda fact: (-bearing.get(fact.id, -1.0), -fact.relevance))
+        useful = sorted(near, key=lambda fact: not _is_of_turn(fact, context))[:_SEARCHED_WITH]
+        again = [Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),)) for fact in useful]
+        # What happened to somebody is the matter of rules that the question does not name: "My hens died yesterday."
+        again += [
+            Request(replace(context, turns=(Turn("user", fact.text),)), self._world, k=2)
+            for fact in useful
+            if not chinese and tells_of_an_event(fact.text)
         ]
         ids = {piece.id for piece in passages}
-        more = [piece for evidence in self._inner.retrieve(again) for piece in evidence if piece.id not in ids]
+        most = max((piece.relevance for piece in passages), default=0.0)
+        found = self._inner.retrieve(again)
+        more = [piece for evidence in found[: len(useful)] for piece in evidence if piece.id not in ids]
+        more += [
+            replace(piece, relevance=max(piece.relevance, most))
+            for evidence in found[len(useful) :]
+            for piece in evidence
+            if piece.id not in ids
+        ]
         passages += list({piece.id: piece for piece in more}.values())
         options = self._ranker.rank(context, facts, passages)
         judged = self._judged(context, facts, options)
@@ -190,6 +203,16 @@ class PersonalRetriever:
             most = max(request.k, len(plain)) + 1
             return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))
+
+
+def _is_of_turn(fact: Evidence, context: Context) -> bool:
+    """Whether a fact was told with the question: it is most likely the reason why it is asked."""
+    learned = (*context.learned.added, *context.learned.joined)
+    if any(row.id == fact.passage.id for row in learned):
+        return True
+    before = context.turns[-2] if len(context.turns) > 1 else None
+    is_told = TOLD in fact.passage.meta and before is not None and before.speaker == "user"
+    return is_told and before is not None and fact.text in before.text
 
 
 def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:

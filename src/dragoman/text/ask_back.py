@@ -50,6 +50,7 @@ _SUBJECT = r"(?P<subject>your \w+(?: (?-i:[A-Z])\w+)?|you|he|she|they|[A-Z]\w+)"
 _BE = re.compile(rf"(?P<verb>are|is) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _DO = re.compile(rf"(?P<verb>do|does|have|has|can|will) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _HOW = re.compile(rf"how (?P<what>old|tall|heavy|long|high|wide) (?:are|is) {_SUBJECT}", re.IGNORECASE)
+_EITHER = re.compile(r"is yours (?P<one>an? [\w -]{2,40}?) or (?P<other>an? [\w -]{2,40})", re.IGNORECASE)
 _ALONG = re.compile(r"will (?P<who>an? .+?|your .+?) (?:come along|be with (?:you|them)|accompany .+)", re.IGNORECASE)
 _MANY = re.compile(r"how many (?P<what>[^?]{1,40}?)(?: are (?:you|there)| do you .+| will .+)?$", re.IGNORECASE)
 _DAY = re.compile(r"(?:on )?(?:which|what) (?:day|date)$|(?:at )?(?:what|which) time$|when$", re.IGNORECASE)
@@ -204,7 +205,7 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     if re.search(r"[\u4e00-\u9fff]", asked):
         return _chinese(asked, bare)
     question = asked.strip().rstrip(" ?")
-    named = _by_name(question, bare)
+    named = _by_name(question, bare) or _one_of_two(question, bare)
     if named:
         return f"{named}."
     how = _HOW.match(question)
@@ -243,6 +244,18 @@ def _by_name(question: str, answer: str) -> str:
     whose = re.sub(r"^your\b", "My", subject, flags=re.IGNORECASE)
     verb = "has" if pronoun[0].lower().endswith("has") else "is"
     return f"{whose} {verb}{answer[pronoun.end() :]}"
+
+
+def _one_of_two(question: str, answer: str) -> str:
+    """Which of two the user has: "a half one" to "Is yours a full plot or a half plot?"; empty where it is neither."""
+    either = _EITHER.fullmatch(question)
+    if either is None:
+        return ""
+    one, other = (_content(either[name]) for name in ("one", "other"))
+    said = _content(answer)
+    if bool(said & (one - other)) == bool(said & (other - one)):
+        return ""
+    return f"I have {either['one'] if said & (one - other) else either['other']}"
 
 
 def _number_of(answer: str) -> str:

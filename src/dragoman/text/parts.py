@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
-from dragoman.text.form import form
+from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language
 from dragoman.text.sentences import sentences
 
@@ -25,6 +25,40 @@ _OPENS = re.compile(
     rf"|(?:do|does|did|can|could|may|is|are|will|would|must|should|am) {_WHO}",
     re.IGNORECASE,
 )
+
+
+_TELLS = re.compile(
+    r"(?:(?:hi|hello|hey|hiya|so|well|oh|ok|okay|right|and|also|by the way|btw|just so you know)\b[,.!]? )*+"
+    r"(?:i|i['’]m|i['’]ve|i['’]ll|my|we|we['’]re|we['’]ve|our|he|he['’]s|she|she['’]s|they|they['’]re|[A-Z][\w'’-]++"
+    r" (?:is|has|was|weighs|needs|lives|turns|turned))\b",
+    re.IGNORECASE,
+)
+"""Begins a statement about the user or theirs."""
+_WISHES = re.compile(
+    r"\b(?:want|wants|wanted|wanna|would like|would love|['’]d like|['’]d love|wish|wishes|hope|hopes|hoping|plan|plans"
+    r"|planning|thinking|wondering|wonder|going to|gonna|intend|looking for|looking to|trying|try|need|needs|fancy"
+    r"|prefer|about to|interested|keen|will|['’]ll|if|question|ask|asking|know|understand)\b",
+    re.IGNORECASE,
+)
+"""Says what the question is for, and belongs to it."""
+
+
+@text_cache(maxsize=1024)
+def told_and_asked(text: str) -> tuple[str, str] | None:
+    """What an English turn tells of the user and the question after it: "I'm 71. Do I pay the full fare?".
+
+    None where the turn does not do both, or where what it tells says what is wished: "I want to camp. May I?".
+    """
+    if len(text) > _LONGEST or "?" not in text or language(text) == "zh":
+        return None
+    units = [unit for unit in sentences(text) if form(unit).act not in SOCIAL]
+    told = [unit for unit in units if not unit.rstrip(" )\"'”’").endswith("?")]
+    asked = units[len(told) :]
+    if not told or not asked or told != units[: len(told)]:
+        return None
+    if any(form(unit).act != "statement" or not _TELLS.match(unit) or _WISHES.search(unit) for unit in told):
+        return None
+    return " ".join(told), " ".join(asked)
 
 
 @text_cache(maxsize=1024)

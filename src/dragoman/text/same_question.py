@@ -60,6 +60,16 @@ _FRAGMENT = re.compile(
     rf"(?:{_EITHER})(?: (?:then|instead|though|too|high|long|tall|wide))?\s?\?*",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(
+    r"(?:(?P<lead>(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks|and|but|or)\b)[,.!]? ){0,3}+"
+    r"(?P<what>(?:what|how) about |what )?"
+    r"(?P<condition>(?:if|when|once|unless|as long as)"
+    r" (?:(?P<pronoun>(?:i|we|he|she|it|they|there)(?:'m|'s|'ve|'re)?)|my|our|the|one|both|(?-i:[A-Z])[\w'’-]++)\b"
+    r"(?! (?:can|could|may|must|should|do|does|will|would)\b)[^,?!.;]{0,80}+)[?.]*",
+    re.IGNORECASE,
+)
+"""A turn that only names a condition: "and if she is ill?"."""
+_ENDS_WITH_CONDITION = re.compile(r",? (?:if|when|once|unless|as long as) [^,?!.;]{3,80}\??$", re.IGNORECASE)
 _FOUND = {kind: re.compile(rf"\b{value}\b", re.IGNORECASE) for kind, value in _VALUES.items()}
 _OTHER_FORMS = {"do": "does", "am": "is", "are": "is", "have": "has"}
 
@@ -76,6 +86,27 @@ def with_another_value(context: Context) -> str | None:
     if len(named) != 1 or form(asked).act != "question":
         return None
     return " ".join(f"{asked[: named[0].start()]}{value}{asked[named[0].end() :]}".split())
+
+
+def with_condition(context: Context) -> str | None:
+    """The question before under the condition that the last turn names; None for every other turn.
+
+    "And when he is seven months?" after "May Rex run off the lead?" asks whether Rex may then. A condition of the same
+    kind that the question before has already is replaced.
+    """
+    match = _CONDITION.fullmatch(spelt(context.last.strip()))
+    if match is None or language(context.last) == "zh":
+        return None
+    if match["what"] and not match["lead"] and not match["pronoun"]:  # "What if my dog is ill?" may ask anew
+        return None
+    turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
+    questions = (text for text in reversed(turns) if form(text).act == "question")
+    asked = next((text for text in questions if not _CONDITION.fullmatch(text)), "")
+    question = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
+    earlier = _ENDS_WITH_CONDITION.search(question)
+    bare = question[: earlier.start()] if earlier else question
+    bare = bare.rstrip(" ?,.")
+    return f"{bare} {match['condition'].rstrip(' ?.!')}?" if len(bare.split()) > 1 else None
 
 
 def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str | None:

@@ -12,6 +12,7 @@ from dragoman.text import lazy_re as re
 
 _PRONOUN = re.compile(r"\b(?P<who>she|he|him|her|his)\b(?P<noun>(?= [a-z]))?", re.IGNORECASE)
 _NAMED = re.compile(r"\bmy (?!own\b)[a-z]|(?<=[a-z] )(?!I\b|I['’])[A-ZÀ-Þ][a-z]")
+_OTHER_PRONOUN = {"he": frozenset({"she", "her"}), "she": frozenset({"he", "him", "his"})}
 _AFTER_OBJECT = re.compile(
     r" (?:before|now|then|again|and|or|to|in|on|at|with|for|the|a|an|any|if|when|yet"
     r"|is|was|does|can|like|eat|live|work)\b"
@@ -26,6 +27,11 @@ _MEN = frozenset(
 )
 _RECENT = 6
 _LONGEST = 160
+
+
+def speaks_of_somebody(text: str) -> bool:
+    """Whether a short text says "he" or "she" of somebody whom it does not name."""
+    return len(text) <= _LONGEST and not _NAMED.search(text) and _PRONOUN.search(text) is not None
 
 
 def with_names(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str:
@@ -46,11 +52,28 @@ def with_names(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str
         for name, role in (people_in(history) | people_of(known)).items()
         if role and role not in words("plural_roles") and fits(role, pronoun)
     }
+    people = {name: role for name, role in people.items() if not _is_other(name, role, pronoun, people, history)}
     name = _last_named(people, history)
     if not name:
         return text
     called = name if name != people[name] else f"my {name}"
     return _PRONOUN.sub(lambda each: called + ("'s" if _owns(each, text) else ""), text)
+
+
+def _is_other(name: str, role: str, pronoun: str, people: Mapping[str, str], history: Sequence[Turn]) -> bool:
+    """Whether the user spoke of somebody by the other pronoun: a dog is "he" or "she", and one of the two."""
+    other = _OTHER_PRONOUN[pronoun]
+    said = 0
+    for turn in history[-_RECENT:]:
+        if turn.speaker != "user" or len(turn.text) > _LONGEST:
+            continue
+        if _place(turn.text, name, role) < 0:
+            continue
+        if any(_place(turn.text, each, kind) >= 0 for each, kind in people.items() if each != name):
+            continue  # of two that a turn names, either may be meant
+        used = {match["who"].lower() for match in _PRONOUN.finditer(turn.text)}
+        said += bool(used & other) - bool(used & _OTHER_PRONOUN["she" if pronoun == "he" else "he"])
+    return said > 0
 
 
 def _chinese(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str:

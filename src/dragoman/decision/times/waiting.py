@@ -1,0 +1,85 @@
+"""How long somebody must wait after an event, against how long ago it was: "I had a tattoo three months ago"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from dragoman.decision.choose import Analyse
+from dragoman.decision.facts import Known, situation
+from dragoman.decision.groups import CALENDAR, GENERAL, roots
+from dragoman.decision.numerals import normalise
+from dragoman.decision.quantities import Quantity, quantities
+from dragoman.decision.questions import question as read_question
+from dragoman.decision.subjects import same
+from dragoman.decision.values import Decision
+from dragoman.text import lazy_re as re
+from dragoman.text.question_kind import question_kind
+
+_EVENT = re.compile(
+    r"\b(?:ago|yesterday|last (?:night|week|month|year|spring|summer|autumn|winter)"
+    r"|last (?:mon|tues|wednes|thurs|fri|satur|sun)day|this morning"
+    r"|recently|just (?:had|got|came|lost|broke|bought)|since)\b"
+    r"|\b(?:i|we|he|she|it|they|my [a-z]+|[A-Z][a-z]+)(?:['’]ve| have| has)? (?:just |already )?"
+    r"(?:had (?:an?|my|the)|got (?:an?|my|the)|lost|broke|broken|bought|gave|given|caught|missed|cancelled|died|crashed"
+    r"|damaged|forgot|found|returned|been (?:to|ill|sick|in)|came back|had to)\b",
+    re.IGNORECASE,
+)
+"""Says that something happened, or how long ago."""
+_WAITS = re.compile(
+    r"\b(?:wait\w*|deferral|interval|no sooner than|has to pass|have to pass|must pass|must have passed|have passed"
+    r"|after that only|earliest)\b|\b(?:only|not|nobody|no one|may|can|again|until|at least|for)\b[^.;]{0,50}?"
+    r"\d+ (?:hours?|days?|weeks?|months?|years?) (?:after|later|from)\b"
+    r"|\b(?:not|nobody|no one|cannot)\b[^.;]{0,40}? (?:for|until) (?:at least )?"
+    r"\d+ (?:hours?|days?|weeks?|months?|years?)\b"
+    r"|\d+ (?:hours?|days?|weeks?|months?|years?) (?:must lie |have to lie )?between\b"
+)
+"""Says that a length of time is one to wait."""
+_SECONDS_OF_MONTH = 30.44 * 86400
+_SURE = 0.9
+
+
+def tells_of_an_event(fact: str) -> bool:
+    """Whether a fact tells what happened to somebody: "I got a tattoo last week", not "I live in Porto"."""
+    return _EVENT.search(fact) is not None
+
+
+def waited(
+    sentence: str, facts: Sequence[str], question: str, analyse: Analyse, today: date | None = None
+) -> Decision | None:
+    """Whether an event that a fact tells is as long ago as a sentence demands; None where it demands nothing."""
+    if not facts or question_kind(question) != "polar" or read_question(question).target != "permit":
+        return None
+    plain = normalise(sentence)
+    if not _WAITS.search(plain):
+        return None
+    times = [quantity for quantity in quantities(plain) if quantity.kind == "duration"]
+    if len(times) != 1:
+        return None
+    now = situation(facts, question, today)
+    words = roots(analyse(sentence)) - GENERAL - CALENDAR
+    for event in reversed(now.known):
+        if event.attribute != "since" or not same(event.subject, now.subject):
+            continue
+        if (roots(analyse(event.text)) - GENERAL - CALENDAR) & words:
+            return _decided(event, times[0])
+    return None
+
+
+def _decided(event: Known, wait: Quantity) -> Decision | None:
+    needed, low, high = (
+        _seconds(wait.value, wait.unit),
+        *(_seconds(each, event.unit) for each in (event.low, event.high)),
+    )
+    if low < needed <= high:
+        return None  # it may have been long enough
+    enough = low >= needed
+    reason = f"{event.shown} {'>=' if enough else '<'} {wait.shown}"
+    fact = "" if event.asked else event.text
+    return Decision(
+        "yes" if enough else "no", fact=fact, clause=wait.shown, reason=reason, confidence=_SURE, is_settled=not enough
+    )
+
+
+def _seconds(value: float, unit: str) -> float:
+    return value * _SECONDS_OF_MONTH if unit == "month" else value
