@@ -16,14 +16,17 @@ _NUMBER = (
     r"(?:[€£$¥] ?)?\d[\d.,]*(?: ?(?:%|[€£$¥]))?"
     r"|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|half"
 )
-_JOINT = r"on|for|in|with|per|as|at|if"
+_JOINT = r"on|for|in|with|per|as|at|if|after|before"
 _GROUP = r"(?:an? |the |your )?[a-z][a-z'’-]*+(?: [a-z][a-z'’-]*+){0,3}?"
 _PAIR = re.compile(
-    rf"(?<!\w)(?P<first>(?:{_NUMBER})(?: [a-z-]+){{0,2}}?) (?P<joint>{_JOINT}) (?P<one>{_GROUP}),? (?:and|but|or) "
+    rf"(?<!\w)(?P<first>(?:{_NUMBER})(?: [a-z-]+){{0,2}}?) (?P<joint>{_JOINT}) (?P<one>{_GROUP})"
+    r"(?:,? (?:and|but|or) |[,;] )"
     rf"(?:(?:only|just|at most|up to) )?(?P<second>(?:{_NUMBER})(?: [a-z-]+){{0,2}}?) (?:{_JOINT}) (?P<other>{_GROUP})"
     r"(?=[.,;:!?()]|$)",
     re.IGNORECASE,
 )
+_SHARE = 0.5
+"""How much of what a group has for itself must be told for it to be the user's."""
 _NOT = re.compile(r"\b(?:not|no longer|never|don't|do not|haven't|isn't|without)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:an?|the|your) ", re.IGNORECASE)
 
@@ -50,10 +53,10 @@ def alternative(sentence: str, facts: Sequence[str], question: str, analyse: Ana
         return None
     for text in (question, *reversed(facts)):
         words = roots(analyse(text))
-        of_one, of_other = one - other <= words, other - one <= words
-        if of_one == of_other or _NOT.search(text):
+        of_one, of_other = (len(own & words) / len(own) for own in (one - other, other - one))
+        if of_one == of_other or max(of_one, of_other) < _SHARE or _NOT.search(text):
             continue
-        value, group = (pair["first"], pair["one"]) if of_one else (pair["second"], pair["other"])
+        value, group = (pair["first"], pair["one"]) if of_one > of_other else (pair["second"], pair["other"])
         said = f"{value} {pair['joint']} {group}"
         return Alternative(f"{said[:1].upper()}{said[1:]}", "" if text == question else text)
     nouns = [_ARTICLE.sub("", pair[name]).split()[-1].lower() for name in ("one", "other")]

@@ -240,6 +240,11 @@ class JointRanker:
         joined = self._joined(question.turn, facts, alone) if facts else []
         return sorted([*alone, *joined], key=lambda option: -option.score)
 
+    def similar(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How similar texts are to a question."""
+        asked, *told = self._encoder.encode([question, *texts])
+        return [float(asked @ vector) for vector in told]
+
     def _to_decide(self, question: SearchText) -> tuple[str, ...]:
         """The questions that code decides, in order, until one is decided.
 

@@ -10,7 +10,7 @@ from dragoman.text import lazy_re as re
 
 _COUNT = (
     r"(?:about |around |almost |over |just )?"
-    r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty)"
+    r"(?:\d{1,3}|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty)"
 )
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"

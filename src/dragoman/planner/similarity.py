@@ -34,6 +34,9 @@ _RECALLS = re.compile(
     r"\b(?:you (?:know|remember)|i(?: have|'ve)? (?:told|mentioned)|did i (?:tell|say|mention))\b", re.I
 )
 """Asks what the agent remembers, which no document says."""
+_STEM = 5
+_LOOKED_AT = 3
+"""How many candidates of each source are looked at."""
 SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
 """Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
 
@@ -62,7 +65,9 @@ class SimilarityPlanner:
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         graph = SourceGraph(sources)
         requests = [
-            Request(context, (source,), k=1, without=_only_told(context)) for context in turns for source in sources
+            Request(context, (source,), k=_LOOKED_AT, without=_only_told(context))
+            for context in turns
+            for source in sources
         ]
         results = self._retriever.retrieve(requests)
         width = len(sources)
@@ -81,8 +86,11 @@ class SimilarityPlanner:
             # "Can you look at my parrot?" asks what the organisation does, not what the bot is like.
             nearer = not _OWN.search(context.last) and (
                 _closeness(evidence, by["bot"]) > _closeness(evidence, by["world"]) + self._margin
+                and not _is_elsewhere(context.last, evidence, by["bot"], by["world"])
             )
             matter = "bot" if nearer and not _named_in(context.last, evidence, by["world"], by["bot"]) else "world"
+        elif matter == "bot" and _is_elsewhere(context.last, evidence, by["bot"], by["world"]):
+            matter = "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in evidence.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
             if personal and _resembling(evidence, by["user"]) >= SURE_OF_USER:
@@ -139,7 +147,8 @@ def matter_of(context: Context) -> tuple[str, bool]:
     matter = shape.about or "world"
     before = [turn.text for turn in context.history if turn.speaker == "user"]
     if matter in ("world", "you") and before and (standalone(context).is_follow_up or _is_addition(shape)):
-        matter = form(before[-1]).about or matter
+        inherited = form(before[-1]).about or matter
+        matter = matter if inherited == "bot" and shape.personal else inherited  # "Do I need to book for that?"
     return matter, shape.personal
 
 
@@ -179,6 +188,26 @@ def _named_in(
         " ".join(piece.text for source in group for piece in evidence[source.name]).lower() for group in (world, bot)
     )
     return bool(words) and all(word in world_text for word in words) and not any(word in bot_text for word in words)
+
+
+def _is_elsewhere(
+    turn: str, evidence: Mapping[SourceName, Sequence[Evidence]], bot: Sequence[Source], world: Sequence[Source]
+) -> bool:
+    """Whether the documents have words of a question, and the persona none: "Where do you collect in my town?".
+
+    "I tell donors where they can give" is near to every question about an organisation, and answers none.
+    """
+    asked = {word.lower()[:_STEM] for word in content_words(turn)}
+    of_bot, of_world = (
+        {
+            word.lower()[:_STEM]
+            for source in group
+            for piece in evidence[source.name]
+            for word in content_words(piece.text)
+        }
+        for group in (bot, world)
+    )
+    return bool(asked) and not asked & of_bot and 2 * len(asked & of_world) >= len(asked)
 
 
 def _asks_for_verdict(turn: str, evidence: Mapping[SourceName, Sequence[Evidence]], user: Sequence[Source]) -> bool:

@@ -130,7 +130,10 @@ def decide(
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
     if kind != "polar":
-        by_table = _table(near, facts, question, analyse, turn=search.turn if search.is_follow_up else "")
+        turn = search.turn if search.is_follow_up else ""
+        by_table = _table(near, facts, question, analyse, turn=turn)
+        if by_table is None and facts:
+            by_table = _own_row(near, facts, question, analyse)
         if by_table is not None:
             return by_table if by_table.compared else with_reduction(by_table, options, facts, question, analyse)
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
@@ -259,6 +262,19 @@ def _table(
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
     return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
+
+
+def _own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+    """The user's cell of a table whose rows stand among the options: "my rent" for who told of a single room."""
+    of_table = next((option for option in options if read_row(option.sentence) is not None), None)
+    if of_table is None:
+        return None
+    rows = [unit for unit in sentences(of_table.evidence.text) if read_row(unit) is not None]
+    named = lookup(question, rows, [fact.text for fact in facts], analyse)
+    if named is None or named[1].decision is None or not roots(analyse(named[1].column)) & roots(analyse(question)):
+        return None
+    used = tuple(fact for fact in facts if named[1].decision is not None and fact.text == named[1].decision.fact)
+    return Answer((replace(of_table, sentence=named[1].text),), used, compared=True)
 
 
 def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:

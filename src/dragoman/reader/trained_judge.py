@@ -90,7 +90,9 @@ class TrainedJudge:
         """
         if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
             return None
-        if any(_is_settled(each, str(draft.notes.get("decision", ""))) and is_said(each, draft.text) for each in options):
+        if any(
+            _is_settled(each, str(draft.notes.get("decision", ""))) and is_said(each, draft.text) for each in options
+        ):
             return None
         question = question_of(context)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]

@@ -26,6 +26,7 @@ from dragoman.decision.times.waiting import tells_of_an_event
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text import lazy_re as re
 from dragoman.text.form import form
+from dragoman.text.known import asks_for_everything
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind
 
@@ -174,19 +175,29 @@ class PersonalRetriever:
         # "Am I liable for it?" asks the documents, though its form is that of "Am I married?".
         decided = question_kind(last) == "polar" and not _RECALL.search(last)
         bearing = bearing_facts(joint.options)
+        told = [fact for fact in joint.facts if about_user and TOLD in fact.passage.meta]
+        alike = self._alike(last, told)
         ranked = []
         for fact in joint.facts:
-            if fact.id in request.without or (about_user and TOLD in fact.passage.meta):
-                continue  # what memory did not keep is a reason for an answer, and nothing to be listed
+            if fact.id in request.without:
+                continue
             bears = max(bearing.get(fact.id, 0.0), joint.bearing.get(fact.id, 0.0))
-            relevance = (
-                max(fact.relevance, bears) if about_user and decided else fact.relevance if about_user else bears
-            )
+            resembles = max(fact.relevance, alike.get(fact.id, 0.0))
+            relevance = max(resembles, bears) if about_user and decided else resembles if about_user else bears
             ranked.append(
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )
         ranked.sort(key=lambda fact: -fact.relevance)
         return Found(ranked[: request.k], getattr(plain, "warnings", ()))
+
+    def _alike(self, question: str, told: Sequence[Evidence]) -> dict[str, float]:
+        """How near sentences of this dialogue come to a question about the user; memory's own were searched."""
+        if not told:
+            return {}
+        if asks_for_everything(question):
+            return {fact.id: 1.0 for fact in told}
+        near = self._ranker.similar(question, [fact.text for fact in told])
+        return {fact.id: chance for fact, chance in zip(told, near, strict=True)}
 
     def _documents(self, request: Request, plain: Sequence[Evidence], joint: Joint) -> Found:
         """Return the results of the question alone, after the passages of the best joint options."""

@@ -13,6 +13,7 @@ from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request, means_everything
 from dragoman.text.inferences import is_inference
+from dragoman.text.known import asks_for_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 
@@ -230,6 +231,8 @@ def _question(core: str) -> Form:
 
 
 def _about(core: str, bare: str) -> About:
+    if asks_for_everything(core):
+        return "user"
     if _P["user_surely"].search(bare) or (_P["user"].search(core) and not _P["world_first_person"].search(bare)):
         return "user"
     if _P["identity"].search(bare) or _P["bot_surely"].search(bare):

@@ -6,6 +6,7 @@ from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language
+from dragoman.text.query import told_and_wished
 from dragoman.text.sentences import sentences
 
 MOST_PARTS = 3
@@ -51,6 +52,9 @@ def told_and_asked(text: str) -> tuple[str, str] | None:
     """
     if len(text) > _LONGEST or "?" not in text or language(text) == "zh":
         return None
+    wished = told_and_wished(text)
+    if wished is not None:
+        return wished if form(wished[0]).act == "statement" else None
     units = [unit for unit in sentences(text) if form(unit).act not in SOCIAL]
     told = [unit for unit in units if not unit.rstrip(" )\"'”’").endswith("?")]
     asked = units[len(told) :]

@@ -44,10 +44,11 @@ _KINDS = {
 _NAME = re.compile(r"(?:[A-Z][\w'’-]*)(?: (?:of |the |and |de |van )?[A-Z][\w'’-]*)*")
 _ZH_NAME = re.compile("[《「“]([^》」”]{1,20})[》」”]")
 _LEAVE = re.compile(
-    r"(?:^|[.!;] )(?P<who>I|we)(?:['’]d| would| had)?(?: was| were| am| are|['’]m|['’]re)? ?"
-    r"(?:want|wanted|like|love|plan|planning|planned|intend|intending|wish|hope|hoping|going|need) to "
-    r"(?P<what>[^.?!;]{3,80}?)(?:[.,;!]| -) (?:and )?(?:is|would|will) (?:that|this|it)(?: be)? (?:still |even )?"
-    r"(?:ok|okay|all right|alright|allowed|possible|permitted|fine|acceptable)(?: [a-z]+){0,3}\?$",
+    r"(?:^|[.!;,] )(?P<who>I|we|he|she|they|my [a-z]+|(?-i:[A-Z][\w'’-]+))(?:['’]d|['’]ll| would| will| had)?"
+    r"(?: was| were| am| is| are|['’]m|['’]s|['’]re)? ?"
+    r"(?:wants?|wanted|like|likes|love|loves|plans?|planned|planning|intends?|intending|wish|wishes|hopes?|hoping|going"
+    r"|needs?) to (?P<what>[^.?!;]{3,80}?)(?:[.,;!]| -) (?:and )?(?:is|would|will) (?:that|this|it)(?: be)? "
+    r"(?:still |even )?(?:ok|okay|all right|alright|allowed|possible|permitted|fine|acceptable)(?: [a-z]+){0,3}\?$",
     re.IGNORECASE,
 )
 """A wish, and whether it may be: "We want to camp four nights. Is that ok?"."""
@@ -78,10 +79,17 @@ def standalone(context: Context) -> SearchText:
 
 def plainly_asked(turn: str) -> str:
     """A wish and "is that ok?" as one question, "Can we camp four nights?"; other turns as they are."""
+    wish = told_and_wished(turn)
+    return wish[1] if wish is not None else turn
+
+
+def told_and_wished(turn: str) -> tuple[str, str] | None:
+    """What stands before a wish, and the wish and "is that ok?" as one question; None for every other turn."""
     wish = _LEAVE.search(turn)
     if wish is None:
-        return turn
-    return f"Can {'I' if wish['who'].lower() == 'i' else 'we'} {wish['what']}?"
+        return None
+    who = wish["who"] if wish["who"][0].isupper() and wish["who"] != "We" else wish["who"].lower()
+    return turn[: wish.start()].strip(), f"Can {'I' if who == 'i' else who} {wish['what']}?"
 
 
 def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:

@@ -82,6 +82,7 @@ _ONE = re.compile(
     r"ones?\b(?! of)"
     r"|\bthe same\b|\b(?:any|what|anything|something|nothing|who|where) else\b|\bthe others?\b"
     r"|\b(?:any|some) others?\b|\banother\b$"
+    r"|\b(?:have|get|put|bring|take|plant|keep|need|buy|use|make|build|book|hire|rent|order|want|try|park) one\b(?! of)"
 )
 _ASKING = frozenset("who what where when why which whose".split())
 _ABOUT = re.compile(r"^(?:(?:and|but|or|so|ok|okay|then|well|also|now|hmm)[, ]+)*(?:what|how) about\b")

@@ -5,13 +5,22 @@ from __future__ import annotations
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
 from dragoman.text.patterns import words
-from dragoman.text.typos import untyped
+from dragoman.text.typos import rank, untyped
 
 _WORD = re.compile(r"[A-Za-z0-9'’]+")
+_RELATIVE = (
+    "mum|mom|mam|dad|mother|father|sister|brother|son|daughter|wife|husband|partner|girlfriend|boyfriend|nan|gran|grandma"
+    "|grandad|grandpa|granny|uncle|aunt|cousin|niece|nephew|mate|friend|flatmate|boy|girl|kid|dog|cat|baby"
+)
+_AFTER_RELATIVE = r"called|named|name|birthday|age|\d{1,3}|not|allergic|in|from|got|a|an|only"
+_BEFORE_DAY = r"\b(on|by|or|this|next|until|from) "
+_AFTER_DAY = r"(?=[.,;:!?]|$| (?:and|or|at|morning|afternoon|evening|night|then|please)\b)"
 _FOR = re.compile(
     r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
     re.IGNORECASE,
 )
+_RARE_NAME, _RARE_ALONE = 3_000, 40_000
+"""From which place in the list of words on a word may be a name, behind "called" and behind "I'm"."""
 _COUNTED = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?|years?|months?|weeks?|days?|nights?|hours?|minutes?|people|persons?|times|tickets"
@@ -19,6 +28,32 @@ _COUNTED = (
 """What a 4 before it counts or dates: "my birthday is 4 July", "I stay 4 nights"."""
 _FOR_SOMEBODY = re.compile(rf"(?<=[a-z] )4(?= (?!(?:{_COUNTED})\b)[a-z]{{3,}}\W*$)", re.IGNORECASE)
 _TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)", re.IGNORECASE)
+_LEFT_OUT = tuple(
+    (re.compile(pattern, re.IGNORECASE), instead)
+    for pattern, instead in (
+        (r"\bwith/o(?= )", "without"),
+        (r"\bwith/ ?(?=[a-z])", "with "),
+        (r"(?<=\d )quid\b", "pounds"),
+        (
+            r"(?<![\w'’])ill(?= (?:be|have|come|go|bring|get|need|want|take|stay|arrive|pay|send|try|do|see|ask)\b)",
+            "I'll",
+        ),
+        (r"(?<![\w'’])id(?= (?:like|love|rather|prefer|want|need)\b)", "I'd"),
+        (
+            r"(?<![^.!,;] )(?<![^ ])were(?= (?:an?|\d+|two|three|four|five|six|in|on|from|both|coming|staying)\b)",
+            "we're",
+        ),
+        (r"\b(room|plot|flat|phone|house|door|member) no(?=\W*$)", r"\1 number"),
+        (rf"\b((?:my|our) (?:{_RELATIVE}))s(?= (?:{_AFTER_RELATIVE})\b)", r"\1's"),
+        (r"\b((?:my|our) [a-z]{3,}?)s(?= (?:called|named) [\w'’-]+(?:[.!?,]|$| but))", r"\1's"),
+        (rf"{_BEFORE_DAY}sat(?={_AFTER_DAY})", r"\1 Saturday"),
+        (rf"{_BEFORE_DAY}sun(?={_AFTER_DAY})", r"\1 Sunday"),
+        (rf"{_BEFORE_DAY}mon(?={_AFTER_DAY})", r"\1 Monday"),
+    )
+)
+"""Spellings that several words tell: "my dads 71" is "my dad's 71"."""
+_NAMED = re.compile(r"\b(?P<before>called |named |'s name is |I'm )(?P<name>[a-z][\w'’-]+)(?=(?P<end>[,.!?;]|$)?)")
+"""A name without its capital, perhaps: "my dog is called rex", "I'm tariq, ..."."""
 _FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎那这多要])么)(?=[啊呀哈]?[？?。!！]*$)")
 """Ends a Chinese question as 吗 does: "能进不", "有优惠没", "要押金么"."""
 
@@ -31,10 +66,21 @@ def spelt(text: str) -> str:
     plain = _TO.sub("to", plain) if "2" in plain else plain
     if not spellings.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
         plain = _WORD.sub(lambda word: _meant(word[0], spellings), plain)
-    plain = untyped(plain)
+    for pattern, instead in _LEFT_OUT:
+        plain = pattern.sub(instead, plain)
+    plain = untyped(_NAMED.sub(_capital, plain))
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
     return plain if plain.isascii() else _FINAL_ASKING.sub("吗", plain)
+
+
+def _capital(match: re.Match[str]) -> str:
+    """A word as a name, unless it is a common word: "called off", "I'm vegan"."""
+    place = rank(match["name"])
+    alone = match["before"] == "I'm "
+    if (alone and match["end"] is None) or (place is not None and place < (_RARE_ALONE if alone else _RARE_NAME)):
+        return match[0]
+    return match["before"] + match["name"].capitalize()
 
 
 def _meant(said: str, known: dict[str, str]) -> str:

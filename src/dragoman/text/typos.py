@@ -27,6 +27,8 @@ _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
 _SHORT, _COMMONEST = 4, 400
 """A word of so many letters is changed only where two of them changed places, and into a very common one: "taht"."""
+_RAREST = 40_000
+"""From which place on a word is too rare for its inflected forms to be meant: "alowed" is no form of "alow"."""
 _UNLISTED = frozenset(("arepa", "arepas", "chili", "matcha", "panna"))
 """Words that the list lacks, beside common ones that are one slip away."""
 _RARER = 3
@@ -55,7 +57,8 @@ def _is_known(word: str) -> bool:
         stem = word.removesuffix(ending)
         if ending in ("d", "r") and not stem.endswith("e"):  # "trailr" is no form of "trail"
             continue
-        if stem != word and len(stem) >= 3 and (stem in ranks or f"{stem}e" in ranks or f"{stem[:-1]}y" in ranks):
+        whole = (stem, f"{stem}e", f"{stem[:-1]}y")
+        if stem != word and len(stem) >= 3 and any(ranks.get(each, _RAREST) < _RAREST for each in whole):
             return True
         if stem != word and len(stem) > 3 and stem[-1] == stem[-2] and stem[:-1] in ranks:
             return True
@@ -69,6 +72,8 @@ def _meant(word: str) -> str:
     People leave letters out, or change their places, more often than they type one too many.
     """
     ranks = _ranks()
+    if word.endswith("in") and ranks.get(f"{word}g", _RAREST) < _RAREST:
+        return f"{word}g"
     if len(word) == _SHORT:
         return next((other for other in _swapped(word) if ranks.get(other, _COMMON) < _COMMONEST), word)
     near = [

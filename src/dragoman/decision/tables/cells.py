@@ -46,6 +46,8 @@ _ASKING = (
 )
 """Words with which people ask for a value, whatever it is of."""
 _PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
+_OF_USER = re.compile(r"\b(?:my|our|i|we|me|us|mine|ours)\b", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:not|no longer|never|n['’]t)\b", re.IGNORECASE)
 _PLAIN_COLUMN = re.compile(
     r"(?P<price>prices?|costs?|fees?|fares?|charges?)|(?P<when>times?|days?|when|hours|opening hours|dates?)"
     r"|(?P<note>notes?|remarks?|comments?|details?|conditions?|(?:for )?whom?|(?:suitable )?for|participants|group)",
@@ -184,8 +186,40 @@ def lookup(
     """
     own = _row_named(turn, rows, analyse) if turn else None
     row = own if own is not None else _row_named(question, rows, analyse)
-    cell = cell_for(question, row, facts, analyse, turn=turn) if row is not None else None
-    return (row, cell) if row is not None and cell is not None else None
+    fact = ""
+    if row is None:
+        row, fact = _row_of_own(question, rows, facts, analyse) or (None, "")
+    if row is None:
+        return None
+    cell = cell_for(question, row, facts, analyse, turn=turn) or _only_cell(row)
+    if cell is not None and fact and cell.decision is None:
+        cell = replace(
+            cell, decision=Decision("yes", fact=fact, clause=cell.text, reason="the user's row", confidence=0.8)
+        )
+    return (row, cell) if cell is not None else None
+
+
+def _only_cell(text: str) -> Cell | None:
+    """The cell of a row that has one beside its label."""
+    row = read_row(text)
+    return _cell(row, *row.cells[0], None) if row is not None and len(row.cells) == 1 else None
+
+
+def _row_of_own(question: str, rows: Sequence[str], facts: Sequence[str], analyse: Analyse) -> tuple[str, str] | None:
+    """The row whose label a fact has, and that fact: "my town" for who lives in Tarn Bridge; the newest fact decides.
+
+    Only for a question about something of the user's own.
+    """
+    if not _OF_USER.search(question):
+        return None
+    labels = [(text, frozenset(analyse(row.label))) for text in rows if (row := read_row(text)) is not None]
+    common = frozenset.intersection(*(words for _, words in labels)) if labels else frozenset()
+    for fact in reversed(facts):
+        words = frozenset(analyse(fact))
+        own = [text for text, label in labels if label - common and label <= words]
+        if own:
+            return (own[0], fact) if len(own) == 1 and not _DENIES.search(fact) else None
+    return None
 
 
 def is_named_whole(question: str, text: str, cell: Cell, analyse: Analyse) -> bool:

@@ -67,6 +67,7 @@ _HEADERS: dict[Measure, re.Pattern[str]] = {
     "count": re.compile(r"people|persons|seats|places|rooms|capacity|size|number|beds|人数|座|容量"),
 }
 _NUMBER_CELL = re.compile(r"[€£$¥]? ?(\d+(?:\.\d+)?)(?: ?[€£$¥])?")
+_FROM_TO = re.compile(r"\d ?(?:-|–|to|till|until|到) ?\d")
 _EVERY_DAY = re.compile(r"\b(?:daily|every day|all week)\b|每天|每日")
 
 
@@ -254,7 +255,7 @@ def _superlative(
         column = _column(measure, asked, table)
         if column is None:
             continue
-        values = [(_value(row.get(column, ""), measure), line, row) for line, row in table]
+        values = [(_value(row.get(column, ""), measure, last=sign > 0), line, row) for line, row in table]
         read = [(value[0], value[1], line, row) for value, line, row in values if value is not None]
         if len(read) < len(values) or len({unit for _, unit, _, _ in read}) > 1:
             return None  # a row that cannot be read, or two currencies, might be the one
@@ -288,12 +289,16 @@ def _column(measure: Measure | None, asked: str, table: list[tuple[str, Row]]) -
     return readable[0] if len(readable) == 1 else None
 
 
-def _value(cell: str, measure: Measure, name: str | None = None) -> tuple[float, str] | None:
-    """A cell's number in base units, with the unit; bare numbers count where the header names the measure."""
+def _value(cell: str, measure: Measure, name: str | None = None, *, last: bool = False) -> tuple[float, str] | None:
+    """A cell's number in base units, with the unit; bare numbers count where the header names the measure.
+
+    Of hours from one time to another, the first is meant, or the `last`.
+    """
     text = spread(normalise(cell))
     if measure == "time":
         times = clocks(text)
-        return (float(times[0][0].minutes), "") if len(times) == 1 and not _half(text) else None
+        is_one = len(times) == 1 or (len(times) == 2 and _FROM_TO.search(text) is not None)
+        return (float(times[-1 if last else 0][0].minutes), "") if is_one and not _half(text) else None
     if measure == "date":
         named = days(text)
         return (float(named[0][0].year * 366 + named[0][0].first), "") if named else None

@@ -26,6 +26,10 @@ _EVENT = re.compile(
     re.IGNORECASE,
 )
 """Says that something happened, or how long ago."""
+_PAST = re.compile(
+    r"^(?:i|we)(?:['’]ve| have)? (?:was|were|had|got|took|been|did|gave|caught|just|recently)\b", re.IGNORECASE
+)
+"""Tells what was, without a word about when."""
 _WAITS = re.compile(
     r"\b(?:wait\w*|deferral|interval|no sooner than|has to pass|have to pass|must pass|must have passed|have passed"
     r"|after that only|earliest)\b|\b(?:only|not|nobody|no one|may|can|again|until|at least|for)\b[^.;]{0,50}?"
@@ -63,7 +67,11 @@ def waited(
             continue
         if (roots(analyse(event.text)) - GENERAL - CALENDAR) & words:
             return _decided(event, times[0])
-    return None
+    told = [fact for fact in facts if _PAST.search(fact) and (roots(analyse(fact)) - GENERAL - CALENDAR) & words]
+    if not told or any(quantity.kind == "duration" for quantity in quantities(normalise(told[-1]))):
+        return None
+    # It happened, and nobody knows when.
+    return Decision("unknown", missing="since", ask="How long ago was that?", clause=times[0].shown, confidence=0.7)
 
 
 def _decided(event: Known, wait: Quantity) -> Decision | None:
