@@ -53,7 +53,7 @@ def test_what_tells_nothing_is_not_kept(gate, text):
 
 
 def test_a_pronoun_is_resolved_or_nothing_is_kept(gate):
-    assert kept(gate, "omg no wait shes 15 til june", {"daughter": "daughter"}) == ["My daughter is 15 til june."]
+    assert kept(gate, "omg no wait shes 15 til june", {"daughter": "daughter"}) == ["My daughter is 15 until june."]
     assert kept(gate, "omg no wait shes 15 til june") == []
 
 

@@ -12,11 +12,14 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.chinese import words as chinese_words
 from dragoman.decision.chinese.gloss import gloss, gloss_lines
+from dragoman.decision.tables.cells import read_row
+from dragoman.decision.tables.rows import flag
 from dragoman.text import lazy_re as re
 from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
 from dragoman.text.patterns import groups
 from dragoman.text.query import standalone
+from dragoman.text.question_kind import question_kind
 from dragoman.text.sentences import sentences
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -37,6 +40,7 @@ WEIGHTS = {
     "relevance": 0.15,
     "length": -0.1,
     "stays": 0.15,
+    "row": -0.2,
 }
 """What makes a sentence the one to quote: set by hand, by how many of the conversations of `benchmarks/agents` pass."""
 
@@ -85,6 +89,7 @@ def rank(
     topic = _shares(frozenset(analyse(asked)), words, _alternatives(analyse))
     details = _details(f"{known} {context.last}", analyse)
     kinds = wants(query.turn)
+    polar = language(query.turn) != "zh" and question_kind(query.turn) == "polar"
     model = ANSWERS_CHINESE if likeness is _in_chinese else ANSWERS
     quotes = []
     for i, (piece, sentence) in enumerate(units):
@@ -95,11 +100,18 @@ def rank(
             "kind": 0.5 if not kinds else float(bool(kinds & offers(sentence))),
             "relevance": piece.relevance,
             "length": min(2.0, len(sentence) / 100),
+            "row": float(polar and _is_plain_row(sentence)),
             "stays": float(query.is_follow_up and _was_quoted(piece, context)),
         }
         score = sum(weight * features[name] for name, weight in WEIGHTS.items())
         quotes.append(Quote(sentence, piece, score, _probability(features, model), features))
     return sorted(quotes, key=lambda quote: -quote.score)
+
+
+def _is_plain_row(sentence: str) -> bool:
+    """Whether a sentence is a row of a table without a yes or no: it lets and refuses nothing."""
+    row = read_row(sentence)
+    return row is not None and all(flag(value) is None for _, value in row.cells)
 
 
 def _whole(piece: Evidence, sentence: str) -> str:

@@ -82,7 +82,8 @@ _HABIT = re.compile(
     r"\b(?:born|birthday|work|usually|every|always|never|last|bought|since|ago)\b|生日|出生|上班|买|昨天|上周"
 )
 _HAPPENED = re.compile(
-    r"\b(?:bought|purchased|ordered|received|got|broke|had|moved|joined|became|started|passed|lost|gave birth|retired)\b"
+    r"\b(?:bought|purchased|ordered|received|got|broke|had|moved|joined|became|started|passed|lost|retired|gave"
+    r"|given|caught|took|taken|was (?:ill|sick|on|in)|been (?:ill|sick|on|in|to)|returned|came back|died|visited|finished)\b"
     r"|买|收到"
 )
 _AGO = re.compile(r" ?(?:ago|earlier)\b|前")

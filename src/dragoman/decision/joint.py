@@ -271,7 +271,8 @@ class JointRanker:
         options = []
         for place, option in enumerate(alone):
             if place >= _DECIDED and option.evidence.id not in best:
-                options.append(option)
+                time = None if language(question) == "zh" else _waited(question, texts, option, self._analyse, today)
+                options.append(option if time is None else replace(option, decision=time))
                 continue
             decision = _by_code(question, texts, option, self._analyse, today)
             for other in questions[1:]:
@@ -449,7 +450,7 @@ def _by_code(  # noqa: PLR0911 - one return a way to decide
     flagged = named_flag(option.sentence, question) if question_kind(question) == "polar" else None
     if flagged is not None:
         return flagged
-    time = waited(option.sentence, facts, question, analyse, today)
+    time = _waited(question, facts, option, analyse, today)
     if time is not None:
         return time
     cell = cell_for(question, option.sentence, facts, analyse)
@@ -473,6 +474,14 @@ def _by_code(  # noqa: PLR0911 - one return a way to decide
     if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     return decision
+
+
+def _waited(
+    question: str, facts: Sequence[str], option: Option, analyse: Analyse, today: date | None
+) -> Decision | None:
+    """Decide a sentence by how long ago it is what the user tells."""
+    passage = option.evidence.passage
+    return waited(option.sentence, facts, question, analyse, today, (passage.title, *passage.headings))
 
 
 def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:

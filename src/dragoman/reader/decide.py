@@ -30,6 +30,7 @@ from dragoman.decision.tables.cells import (
 )
 from dragoman.decision.tables.lists import pick_points
 from dragoman.decision.tables.rows import pick
+from dragoman.decision.times.waiting import WAITED
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
@@ -129,6 +130,8 @@ def decide(
         if (option.probability >= floor and option.score >= best.score - _NEAR)
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
+    if kind == "polar":  # what somebody must wait for counts wherever it stands
+        near += [option for option in distinct(options) if option not in near and _is_waited_for(option)]
     if kind != "polar":
         turn = search.turn if search.is_follow_up else ""
         by_table = _table(near, facts, question, analyse, turn=turn)
@@ -317,6 +320,11 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
     return decision
 
 
+def _is_waited_for(option: Option) -> bool:
+    """Whether code compared a waiting time with a fact, or lacks when it began."""
+    return option.decision is not None and option.decision.reason.startswith(WAITED)
+
+
 def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision | None:
     """Decide by code a rule that was chosen for the question though both share few words."""
     if read_question(question).target != "permit":
@@ -368,6 +376,9 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
     ]
     if refusals:
         return _answer(refusals[:1], facts)
+    waiting = [each for each in judged if _is_waited_for(each.option) and each.decision.verdict == "unknown"]
+    if waiting:
+        return _answer(waiting[:1], facts)
     by_fact = [each for each in by_fact if each.decision.verdict == "yes"]
     by_fact = [_with_next(each, judged) for each in by_fact[:1]] + by_fact[1:]
     if _is_open(best):

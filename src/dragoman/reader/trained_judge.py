@@ -18,6 +18,7 @@ from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of
 from dragoman.decision.relations import is_replaced, user_values, with_relations
 from dragoman.decision.tables.cells import read_row
+from dragoman.decision.tables.rows import flag
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
@@ -210,7 +211,10 @@ def _is_settled(option: Option, verdict: str | None = None) -> bool:
 def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
     """Whether a sentence lets, refuses, asks and compares nothing: where a house stands says neither yes nor no."""
     text = with_exception(option).sentence
-    if effect(text.lower()) != "none" or negated(text) or read_row(text) is not None:
+    row = read_row(text)
+    if row is not None and any(flag(value) is not None for _, value in row.cells):
+        return False
+    if effect(text.lower()) != "none" or negated(text):
         return False
     return with_relations(text, user_values([fact.text for fact in facts], question)) == text
 

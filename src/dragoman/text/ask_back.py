@@ -50,6 +50,16 @@ _SUBJECT = r"(?P<subject>your \w+(?: (?-i:[A-Z])\w+)?|you|he|she|they|[A-Z]\w+)"
 _BE = re.compile(rf"(?P<verb>are|is) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _DO = re.compile(rf"(?P<verb>do|does|have|has|can|will) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _HOW = re.compile(rf"how (?P<what>old|tall|heavy|long|high|wide) (?:are|is) {_SUBJECT}", re.IGNORECASE)
+_HOW_LONG_AGO = re.compile(r"(?P<event>you .+): how long ago was that", re.IGNORECASE)
+_WHEN = re.compile(
+    r"(?:(?:about|around|almost|over|just|only|more than|less than|nearly) )?"
+    r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a few|a couple of|half an?)"
+    r" (?:minutes?|hours?|days?|weeks?|months?|years?)(?: ago)?"
+    r"|yesterday|today|(?:last|this) (?:night|week|weekend|month|year|spring|summer|autumn|winter)"
+    r"|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:on|in|since) (?-i:[A-Z][a-z]+)"
+    r"|on the \w+(?: of [A-Z][a-z]+)?",
+    re.IGNORECASE,
+)
 _EITHER = re.compile(r"is yours (?P<one>an? [\w -]{2,40}?) or (?P<other>an? [\w -]{2,40})", re.IGNORECASE)
 _ALONG = re.compile(r"will (?P<who>an? .+?|your .+?) (?:come along|be with (?:you|them)|accompany .+)", re.IGNORECASE)
 _MANY = re.compile(r"how many (?P<what>[^?]{1,40}?)(?: are (?:you|there)| do you .+| will .+)?$", re.IGNORECASE)
@@ -205,7 +215,7 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     if re.search(r"[\u4e00-\u9fff]", asked):
         return _chinese(asked, bare)
     question = asked.strip().rstrip(" ?")
-    named = _by_name(question, bare) or _one_of_two(question, bare)
+    named = _by_name(question, bare) or _one_of_two(question, bare) or _since(question, bare)
     if named:
         return f"{named}."
     how = _HOW.match(question)
@@ -256,6 +266,19 @@ def _one_of_two(question: str, answer: str) -> str:
     if bool(said & (one - other)) == bool(said & (other - one)):
         return ""
     return f"I have {either['one'] if said & (one - other) else either['other']}"
+
+
+def _since(question: str, answer: str) -> str:
+    """When something happened: "I was on antibiotics three weeks ago"; empty where the answer names no time."""
+    asked, time = _HOW_LONG_AGO.fullmatch(question), _WHEN.search(answer)
+    if asked is None or time is None:
+        return ""
+    event = re.sub(r"^you were\b", "I was", asked["event"], flags=re.IGNORECASE)
+    event = re.sub(r"\byour\b", "my", re.sub(r"^you\b", "I", event, flags=re.IGNORECASE))
+    when = time[0]
+    is_span = re.search(r"(?:minute|hour|day|week|month|year)s?$", when, re.IGNORECASE)
+    is_ago = not re.match(r"(?:last|this|in|since|on|to)\b", when, re.IGNORECASE)
+    return f"{event} {when}{' ago' if is_span and is_ago else ''}"
 
 
 def _number_of(answer: str) -> str:

@@ -15,6 +15,7 @@ from dragoman.decision.subjects import same
 from dragoman.decision.values import Decision
 from dragoman.text import lazy_re as re
 from dragoman.text.question_kind import question_kind
+from dragoman.text.second_person import second_person
 
 _EVENT = re.compile(
     r"\b(?:ago|yesterday|last (?:night|week|month|year|spring|summer|autumn|winter)"
@@ -22,7 +23,7 @@ _EVENT = re.compile(
     r"|recently|just (?:had|got|came|lost|broke|bought)|since)\b"
     r"|\b(?:i|we|he|she|it|they|my [a-z]+|[A-Z][a-z]+)(?:['’]ve| have| has)? (?:just |already )?"
     r"(?:had (?:an?|my|the)|got (?:an?|my|the)|lost|broke|broken|bought|gave|given|caught|missed|cancelled|died|crashed"
-    r"|damaged|forgot|found|returned|been (?:to|ill|sick|in)|came back|had to)\b",
+    r"|damaged|forgot|found|returned|been (?:to|ill|sick|in|on)|was (?:ill|sick|on|in)|came back|had to)\b",
     re.IGNORECASE,
 )
 """Says that something happened, or how long ago."""
@@ -30,6 +31,7 @@ _PAST = re.compile(
     r"^(?:i|we)(?:['’]ve| have)? (?:was|were|had|got|took|been|did|gave|caught|just|recently)\b", re.IGNORECASE
 )
 """Tells what was, without a word about when."""
+_OF_WAITING = re.compile(r"\b(?:wait|waiting|deferrals?|intervals?|between (?:two|visits)|pauses?)\b", re.IGNORECASE)
 _WAITS = re.compile(
     r"\b(?:wait\w*|deferral|interval|no sooner than|has to pass|have to pass|must pass|must have passed|have passed"
     r"|after that only|earliest)\b|\b(?:only|not|nobody|no one|may|can|again|until|at least|for)\b[^.;]{0,50}?"
@@ -41,6 +43,8 @@ _WAITS = re.compile(
 """Says that a length of time is one to wait."""
 _SECONDS_OF_MONTH = 30.44 * 86400
 _SURE = 0.9
+WAITED = "waited"
+"""How the reason of a decision begins that compares a waiting time."""
 
 
 def tells_of_an_event(fact: str) -> bool:
@@ -48,14 +52,22 @@ def tells_of_an_event(fact: str) -> bool:
     return _EVENT.search(fact) is not None
 
 
-def waited(
-    sentence: str, facts: Sequence[str], question: str, analyse: Analyse, today: date | None = None
+def waited(  # noqa: PLR0917 - what a decision is made of
+    sentence: str,
+    facts: Sequence[str],
+    question: str,
+    analyse: Analyse,
+    today: date | None = None,
+    headings: Sequence[str] = (),
 ) -> Decision | None:
-    """Whether an event that a fact tells is as long ago as a sentence demands; None where it demands nothing."""
+    """Whether an event that a fact tells is as long ago as a sentence demands; None where it demands nothing.
+
+    Under `headings` such as "Waiting times", every length of time is one to wait.
+    """
     if not facts or question_kind(question) != "polar" or read_question(question).target != "permit":
         return None
     plain = normalise(sentence)
-    if not _WAITS.search(plain):
+    if not (_WAITS.search(plain) or any(_OF_WAITING.search(heading) for heading in headings)):
         return None
     times = [quantity for quantity in quantities(plain) if quantity.kind == "duration"]
     if len(times) != 1:
@@ -71,7 +83,12 @@ def waited(
     if not told or any(quantity.kind == "duration" for quantity in quantities(normalise(told[-1]))):
         return None
     # It happened, and nobody knows when.
-    return Decision("unknown", missing="since", ask="How long ago was that?", clause=times[0].shown, confidence=0.7)
+    happened = second_person(told[-1])
+    ask = f"{happened[:1].upper()}{happened[1:]}: how long ago was that?"
+    clause = times[0].shown
+    return Decision(
+        "unknown", missing="since", ask=ask, clause=clause, reason=WAITED, confidence=_SURE, is_settled=True
+    )
 
 
 def _decided(event: Known, wait: Quantity) -> Decision | None:
@@ -82,7 +99,7 @@ def _decided(event: Known, wait: Quantity) -> Decision | None:
     if low < needed <= high:
         return None  # it may have been long enough
     enough = low >= needed
-    reason = f"{event.shown} {'>=' if enough else '<'} {wait.shown}"
+    reason = f"{WAITED} {event.shown} of {wait.shown}"
     fact = "" if event.asked else event.text
     return Decision(
         "yes" if enough else "no", fact=fact, clause=wait.shown, reason=reason, confidence=_SURE, is_settled=not enough
