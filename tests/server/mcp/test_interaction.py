@@ -334,8 +334,27 @@ def test_results_link_to_their_passages(service):
     assert "6 francs" in texts[0] and "rowing boat" in texts[-1]
 
 
+def test_facts_are_shown_without_the_words_that_find_them(service):
+    async def conversation(client):
+        await client.call_tool("remember", {"fact": "I am allergic to nuts."})
+        return await client.call_tool("search", {"query": "nuts", "source": "MEMORY", "k": 1})
+
+    result, _ = talk(service, conversation)
+    text, link = result.content
+    (row,) = result.structured_content["passages"]
+    assert text.text == f"- [MEMORY, relevance {row['relevance']:.2f}] I am allergic to nuts."
+    assert row["title"] == "" and link.title == "I am allergic to nuts."
+
+
+def test_a_fact_that_is_not_there_is_said_not_to_be_deleted(service):
+    result, _ = talk(service, lambda client: client.call_tool("forget", {"fact": "I keep bees."}))
+    assert result.content[0].text == "Nothing was deleted: no fact has this id or this text."
+    assert result.structured_content["erased"] == 0
+
+
 def test_tools_say_what_they_do_to_data(service):
     tools, _ = talk(service, lambda client: client.list_tools())
+    assert not any("\n  " in tool.description for tool in tools.tools), "indented as in the code"
     hints = {tool.name: tool.annotations for tool in tools.tools}
     assert all(tool.title and tool.output_schema for tool in tools.tools)
     assert hints["recall"].read_only_hint and hints["search"].read_only_hint

@@ -31,10 +31,11 @@ def origin(passage: Passage) -> str:
 
 
 def passage(row: Passage) -> View:
+    is_fact = "slot" in row.meta  # the title of a fact only helps to find it
     return {
         "id": row.id,
         "source": row.source,
-        "title": row.title,
+        "title": "" if is_fact else row.title,
         "headings": list(row.headings),
         "text": row.text,
         "origin": origin(row),

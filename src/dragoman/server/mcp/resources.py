@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.server.hosted_agent import Seat
     from dragoman.server.service import Service
 
+_LONGEST_TITLE = 80
 Call: TypeAlias = Context[Any, Any]
 Who: TypeAlias = Callable[[Call], Awaitable[tuple["Caller", str]]]
 """For whom a call is, and to which agent; the arguments of a call have no say in it."""
@@ -54,7 +55,7 @@ def add_resources(server: MCPServer[Any], service: Service, who: Who) -> None:
 
 def passage_link(passage: View) -> ResourceLink:
     """A link to a passage, which clients open as a resource."""
-    title = passage["title"] or passage["origin"] or passage["source"]
+    title = passage["title"] or passage["origin"] or passage["text"][:_LONGEST_TITLE]
     uri = f"dragoman://passages/{quote(passage['id'], safe='')}"
     return ResourceLink(type="resource_link", name=passage["id"], title=title, uri=uri, mime_type=_JSON)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -112,7 +113,7 @@ def make_server(service: Service, who: Who) -> MCPServer[Any]:
         (tools.forget, "Forget a fact, or everything", _ERASES),
         (tools.search, "Search the sources", _READS),
     ):
-        server.add_tool(tool, title=title, annotations=hints)
+        server.add_tool(tool, title=title, description=inspect.getdoc(tool), annotations=hints)
     add_resources(server, service, who)
     add_prompts(server)
     return server
@@ -218,8 +219,10 @@ class _Tools:
                 if isinstance(agreed, InputRequiredResult):
                     return agreed
                 erased, receipt = await self._service.forget_everything(caller, agent, confirmed=agreed)
+            elif erased := await self._service.forgetting(caller, agent, _forget, fact):
+                receipt = ()
             else:
-                erased, receipt = await self._service.forgetting(caller, agent, _forget, fact), ()
+                return _result("Nothing was deleted: no fact has this id or this text.", Forgotten(erased=0))
             text = "\n".join((f"Deleted: {erased}.", *(f"- {line}" for line in receipt_lines(receipt))))
             lines = [ErasedView.model_validate(line) for line in views.receipt(receipt)]
             return _result(text, Forgotten(erased=erased, receipt=lines))
@@ -305,8 +308,8 @@ def _reply_text(view: View) -> str:
 def _quotes(rows: list[View]) -> str:
     lines = []
     for row in rows:
-        place = row["origin"] or row["title"] or row["id"]
-        lines.append(f"- [{row['source']}, {place}, relevance {row['relevance']:.2f}] {row['text']}")
+        place = ", ".join(part for part in (row["source"], row["origin"] or row["title"]) if part)
+        lines.append(f"- [{place}, relevance {row['relevance']:.2f}] {row['text']}")
     return "\n".join(lines)
 
 
