@@ -39,7 +39,26 @@ def test_private_addresses_are_refused(monkeypatch, address):
     resolving(monkeypatch, address)
     with pytest.raises(InputError, match="private address"):
         public_address("example.org", 80)
-    assert public_address("example.org", 80, allow_private=True) == address
+    if "169.254" not in address and "fe80" not in address:
+        assert public_address("example.org", 80, allow_private=True) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "2002:a9fe:a9fe::",
+        "fe80::1%eth0",
+        "fd00:ec2::254",
+    ],
+)
+def test_addresses_where_machines_keep_credentials_are_never_read(monkeypatch, address):
+    """Not even for one's own network, whose pages may redirect there."""
+    resolving(monkeypatch, "10.0.0.1", address)
+    with pytest.raises(InputError, match="link-local"):
+        public_address("example.org", 80, allow_private=True)
 
 
 def test_one_private_address_among_public_ones_is_enough(monkeypatch):

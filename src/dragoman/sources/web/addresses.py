@@ -24,6 +24,9 @@ _NOT_PUBLIC = tuple(
 )
 """Networks that `is_global` of some Python versions takes for public, and that no public site has."""
 
+_LINK_LOCAL = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
+"""Where hosts of virtual machines answer with credentials; no network keeps its pages there."""
+
 
 def check_url(url: str) -> str:
     """The URL in ASCII and without its fragment; raises for one that is not of the web, or that holds a password."""
@@ -54,7 +57,10 @@ def _ascii_host(parts: SplitResult, url: str) -> str:
 
 
 def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
-    """An IP address of a host; raises if any of its addresses is not public."""
+    """An IP address of a host; raises if any of its addresses is not public.
+
+    With `allow_private` those of private networks are taken, but link-local ones are not.
+    """
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -66,17 +72,30 @@ def public_address(host: str, port: int, *, allow_private: bool = False) -> str:
             f"The host '{host}' has the private address {private[0]}.",
             remedy="With --allow-private, addresses of your own network are read too.",
         )
+    if any(_is_link_local(text) for text in addresses):
+        raise InputError(f"The host '{host}' has a link-local address.", remedy="Pages are not read from there.")
     return addresses[0]
 
 
 def _is_public(text: str) -> bool:
+    address, mapped = _parsed(text)
+    if mapped is None and any(address in network for network in _NOT_PUBLIC):
+        return False
+    return address.is_global and not address.is_multicast and (mapped is None or _is_public(str(mapped)))
+
+
+def _is_link_local(text: str) -> bool:
+    address, mapped = _parsed(text)
+    return any((mapped or address) in network for network in _LINK_LOCAL)
+
+
+def _parsed(text: str) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, ipaddress.IPv4Address | None]:
+    """An address, and the IPv4 address that it carries, if it carries one."""
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
     if address in _TRANSLATED:
         mapped = ipaddress.IPv4Address(address.packed[-4:])
-    elif mapped is None and any(address in network for network in _NOT_PUBLIC):
-        return False
-    return address.is_global and not address.is_multicast and (mapped is None or _is_public(str(mapped)))
+    return address, mapped
 
 
 class PublicBackend(httpcore.SyncBackend):
