@@ -71,6 +71,15 @@ def test_shipped_parts_say_whether_the_agent_has_them_or_how_it_would(agent):
     assert found["part english/gate"].found == 'to use it: [gate] kind = "encoder", part = "english/gate"'
 
 
+def test_the_judge_that_the_reader_takes_by_itself_is_found_with_it(agent):
+    (agent / "agent.toml").write_text(f'{SCRIPTED}[reader]\nkind = "grounded"\n')
+    assert "has it in [reader]" in findings(agent)["part english-joint"].found
+    (agent / "agent.toml").write_text(f'{SCRIPTED}[reader]\nkind = "grounded"\njoint = ""\n')
+    assert findings(agent)["part english-joint"].found == (
+        'to use it: [reader] kind = "grounded", joint = "english-joint"'
+    )
+
+
 def test_part_of_ones_own_is_not_the_shipped_one_of_its_name(agent):
     (agent / "agent.toml").write_text(f'{SCRIPTED}[critic]\nkind = "nli"\npart = "english/critic"\n')
     (agent / "english" / "critic").mkdir(parents=True)

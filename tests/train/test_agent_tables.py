@@ -50,6 +50,10 @@ def test_a_joint_retriever_has_all_sources_in_one_step(tmp_path):
     assert "--set planner.joint=true" in use.command
 
 
+def test_a_judge_of_sentences_belongs_to_the_reader(tmp_path):
+    assert told(tmp_path, "joint").line == '[reader] kind = "grounded", joint = "mine"'
+
+
 def test_a_critic_has_the_refiner_on(tmp_path):
     assert told(tmp_path, "critic.nli").tables["refiner"] == {"mode": "within-step"}
 
@@ -83,7 +87,7 @@ def test_of_a_shared_model_each_part_is_named(tmp_path):
     "kind",
     [
         "gate.linear", "gate.encoder", "gate.attention", "gate.tuned", "gate.uncertainty", "gate.prompted",
-        "planner.classifier", "retriever.bi", "retriever.cross", "retriever.joint", "critic.nli",
+        "planner.classifier", "retriever.bi", "retriever.cross", "retriever.joint", "critic.nli", "joint",
     ],
 )  # fmt: skip
 def test_every_kind_names_components_that_exist_and_tables_that_a_config_takes(tmp_path, kind):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import tzinfo
 from importlib.resources import files
@@ -191,12 +191,11 @@ def assemble(
     if design.personal and _has_user_and_world(sources):
         from dragoman.decision.bearing import Bearing
         from dragoman.decision.joint import JointRanker
-        from dragoman.decision.judge import SHIPPED_JUDGE, SentenceJudge
+        from dragoman.decision.judge import SentenceJudge
         from dragoman.retriever.personal import PersonalRetriever
 
         ranker = JointRanker(encoder=encoder, analyse=analyse)
-        judged = config.language in ("en", "zh") and names["reader"] == "reader.grounded.v1"
-        part = str(tables["reader"].get("joint", SHIPPED_JUDGE)) if judged else ""
+        part = judge_part(config.language, tables["reader"])
         judge = SentenceJudge(part, Bearing(encoder=encoder, analyse=analyse)) if part else None
         inner = creator.shared("retriever")
         if warming is not None and judge is not None:
@@ -307,6 +306,14 @@ def _zones(store: Store, default: str) -> Callable[[Scope], tzinfo]:
         return UserZones(store, zone_of(default)).of(scope)
 
     return zone_of_user
+
+
+def judge_part(language: str, reader: Mapping[str, Any]) -> str:
+    """The trained part that judges sentences for a reader, by its table; "" where none does."""
+    from dragoman.decision.judge import SHIPPED_JUDGE
+
+    judged = language in ("en", "zh") and REGISTRIES["reader"].resolve(reader["kind"]) == "reader.grounded.v1"
+    return str(reader.get("joint", SHIPPED_JUDGE)) if judged else ""
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:

@@ -53,6 +53,10 @@ def uses(part: Part, path: str) -> tuple[Use, ...]:
     if part.kind == UNIFIED:
         return (_unified(path, part.options),)
     role, _, kind = part.kind.partition(".")
+    if role == "joint":
+        return (
+            Use({"reader": {"kind": "grounded", "joint": path}}, "It judges sentences together with the user's facts."),
+        )
     if role == "encoder":
         return (_encoder(kind, path),)
     return (_retriever(kind, path) if role == "retriever" else _other(role, kind, path, part.options),)

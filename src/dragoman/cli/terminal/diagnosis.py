@@ -153,7 +153,7 @@ def _trained(name: str, opened: Callable[[str], Part], had: str) -> Finding:
 
 def _named_in(agent: str) -> tuple[str, dict[str, list[Path]]]:
     """An agent's name and the components named in its config; none if the config cannot be read."""
-    from dragoman.agent.build import locate
+    from dragoman.agent.build import judge_part, locate
     from dragoman.config import load_config
 
     try:
@@ -164,7 +164,11 @@ def _named_in(agent: str) -> tuple[str, dict[str, list[Path]]]:
     whole = config.resolved()
     tables = {**whole, **{f"models.{name}": table for name, table in whole["models"].items()}}
     roles = {name: table for name, table in tables.items() if isinstance(table, Mapping) and name != "models"}
-    return f"{config.name} ({agent})", {name: list(_parts_of(table, file.parent)) for name, table in roles.items()}
+    named = {name: list(_parts_of(table, file.parent)) for name, table in roles.items()}
+    judge = judge_part(config.language, whole["reader"])
+    if judge:  # the reader's default names none
+        named["reader"] += _parts_of({"part": judge}, file.parent)
+    return f"{config.name} ({agent})", named
 
 
 def _parts_of(table: Mapping[str, object], folder: Path) -> Iterator[Path]:
