@@ -122,12 +122,16 @@ def _any(group: Sequence[Outcome]) -> tuple[bool | None, Outcome]:
     raise AssertionError("a group has outcomes")
 
 
+_NAMED = ("status", "relation", "thing", "item")
+"""Attributes whose conditions are alternatives of one another in an exception."""
+
+
 def _excepted(current: State, situation: Situation) -> State:
     """A clause whose exception holds says the opposite. A thing is no exception unless it is known to be one."""
     # Several conditions of one exception narrow it; several names are alternatives.
     outcomes = [compare(condition, current.clause, situation) for condition in current.clause.exceptions]
-    named = [o for o in outcomes if o.condition.attribute in ("status", "thing", "item")]
-    measured = [[o] for o in outcomes if o.condition.attribute not in ("status", "thing", "item")]
+    named = [o for o in outcomes if o.condition.attribute in _NAMED]
+    measured = [[o] for o in outcomes if o.condition.attribute not in _NAMED]
     results = [_any(group) for group in ([named] if named else []) + measured]
     if all(result is True for result, _ in results):
         truth = None if current.truth is None else not current.truth

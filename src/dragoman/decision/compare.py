@@ -416,6 +416,17 @@ def _child(condition: Condition, clause: Clause, situation: Situation) -> Outcom
     return _missing(Condition("age", condition.text), clause, situation)
 
 
+def _relation(condition: Condition, clause: Clause, situation: Situation) -> Outcome:
+    """Whether the one asked about is one of the user's relatives whom a rule names."""
+    relations = set(condition.name.split())
+    own = situation.subject | {situation.people.names.get(key, "") for key in situation.subject}
+    known = own & set(RELATION.values())
+    if known & relations:
+        fact = next((k.text for k in situation.known if not k.asked and same(k.subject, situation.subject)), "")
+        return Outcome(True, condition, condition.text, fact)
+    return Outcome(False if known else None, condition, condition.text, clear=False)
+
+
 _COMPARE: dict[str, Callable[[Condition, Clause, Situation], Outcome]] = {
     "age": _measure,
     "height": _measure,
@@ -430,6 +441,7 @@ _COMPARE: dict[str, Callable[[Condition, Clause, Situation], Outcome]] = {
     "weekday": _weekday,
     "time": _time,
     "status": _status,
+    "relation": _relation,
     "item": _item,
     "thing": _thing,
     "child": _child,

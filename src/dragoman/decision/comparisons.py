@@ -12,7 +12,7 @@ from dragoman.text import lazy_re as re
 
 Attribute: TypeAlias = Literal[
     "age", "height", "length", "weight", "volume", "duration", "since", "amount", "count", "date", "weekday", "time",
-    "status", "item", "thing", "child", "adult",
+    "status", "relation", "item", "thing", "child", "adult",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dragoman.decision.comparisons import Condition, comparisons
 from dragoman.decision.moments import Span, spread
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import quantities
+from dragoman.decision.subjects import CHILDREN, RELATION, singular
 from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 from dragoman.text.sentences import sentences
@@ -194,6 +195,7 @@ def _clause(text: str, tongue: Language) -> Clause:
     if exception_text:
         exceptions, exception_spans, unreadable = comparisons(exception_text)
         exceptions += _named(_mask(exception_text, exception_spans), tongue, things=True)
+        exceptions += _relatives(exception_text) if tongue == "en" else []
         opaque = opaque or unreadable or not exceptions
     if re.search(r"\b(?:reserved|only|exclusively|limited) (?:for|to)\b", masked):
         known = [*conditions, *_named(masked, tongue), *_child(masked, tongue)]
@@ -243,6 +245,10 @@ def _clause(text: str, tongue: Language) -> Clause:
     )
 
 
+_FAMILIES = {"sibling": ("brother", "sister"), "parent": ("father", "mother"), "spouse": ("husband", "wife", "partner")}
+"""Words for several relations."""
+
+
 def _without_exception(text: str) -> tuple[str, str]:
     chinese = _ZH_EXCEPT.search(text)
     if chinese:
@@ -252,6 +258,14 @@ def _without_exception(text: str) -> tuple[str, str]:
     if match and match.start() > 0:
         return text[: match.start()], text[match.end() :]
     return text, ""
+
+
+def _relatives(text: str) -> list[Condition]:
+    """The people of the user for whom an exception is made: "except your own brothers and sisters"."""
+    words = {singular(word) for word in re.findall(r"[a-z]+", text)}
+    relations = {RELATION[word] for word in words if word in RELATION and RELATION[word] not in CHILDREN}
+    relations |= {relation for word in words for relation in _FAMILIES.get(word, ())}
+    return [Condition("relation", text.strip(), name=" ".join(sorted(relations)))] if relations else []
 
 
 def _mask(text: str, spans: list[Span]) -> str:

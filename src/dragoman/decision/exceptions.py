@@ -8,7 +8,9 @@ from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences
 
 _EXCEPTION = re.compile(
-    r"(?:except|unless|but|however|only|exception|apart from|instead|otherwise)\b|除|但|不过|只有"
+    r"[^.,;]{3,60} (?:is|are) (?:excepted|exempt|exempted|an exception|the exception|not affected)\b"
+    r"|the (?:one|only) exception\b"
+    r"|(?:except|unless|but|however|only|exception|apart from|instead|otherwise)\b|除|但|不过|只有"
     r"|(?:after that|later|in that case|then|before that)\b"
     r"|(?:in|on|from|during|between|for|with|at)\b[^.,]{2,40}\b(?:this|that|it|they|these)\b "
     r"(?:is|are|may|must|can|cannot|do|does)\b",

@@ -37,6 +37,8 @@ _RECALLS = re.compile(
 _STEM = 5
 _LOOKED_AT = 3
 """How many candidates of each source are looked at."""
+_OF_ONESELF = 0.1
+"""How probable it must be that a fact bears on a question that says "I" or "my" for memory to be asked too."""
 SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
 """Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
 
@@ -102,7 +104,8 @@ class SimilarityPlanner:
         ):
             matter, chosen = "user and the world", [*by["user"], *self._passing(by["world"] or by["bot"], best)]
         else:
-            chosen = self._chosen(matter, personal or bears >= self._personal, by, best)
+            least = _OF_ONESELF if personal else self._personal
+            chosen = self._chosen(matter, least, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _rather_world(
@@ -127,12 +130,12 @@ class SimilarityPlanner:
         return _strongest(best, by["world"]) >= self._threshold
 
     def _chosen(
-        self, matter: str, personal: bool, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
+        self, matter: str, least: float, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
     ) -> list[Source]:
         if matter in ("user", "bot") and by[matter]:
             return by[matter]
         chosen = self._passing(by["world"] or by["bot"], best)
-        if personal and any(best[source.name] >= self._personal for source in by["user"]):
+        if any(best[source.name] >= least for source in by["user"]):
             chosen = [*self._passing(by["user"], best), *chosen]
         return chosen
 

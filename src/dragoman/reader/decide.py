@@ -11,12 +11,13 @@ from dragoman.core.values import Context, Evidence
 from dragoman.decision.alternatives import alternative
 from dragoman.decision.applies import applies
 from dragoman.decision.choose import POINTS_BACK, Analyse
+from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
 from dragoman.decision.prices import prices_in
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.questions import shares_topic, stemmed
-from dragoman.decision.subjects import people, subject_of_question
+from dragoman.decision.subjects import USER, people, subject_of_question
 from dragoman.decision.tables.cells import (
     about,
     cell_for,
@@ -79,6 +80,12 @@ _NOT_ASKED = frozenset(
 
 _OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b", re.IGNORECASE)
 _MEASURED = re.compile(r"(?:[\d.]+ <= )?(?:age|height|weight|length)\b")
+_GROUP = re.compile(
+    r"(?:but |however,? |except (?:for )?|only |for |all |the )*+(?P<group>[^,.;:]{3,40}?),? "
+    r"(?:who|whose|that|are|is|may|can|pay|pays|get|gets|need|needs|have|has|with|under|over|it|one)\b",
+    re.IGNORECASE,
+)
+"""For whom an exception is made: "exchange students whose stay ends"."""
 _OF_THE_PLAN = frozenset({"count", "duration", "since", "amount", "currency", "length", "volume"})
 """What is only asked for where the rule that lacks it answers best."""
 
@@ -151,7 +158,7 @@ def decide(
         chosen = _polar(judged, facts, asked)
     else:
         chosen = _alternative(near, facts, asked, analyse) or (
-            _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question)
+            _choice(judged, facts) if kind == "choice" else _valued(judged, facts, question, analyse, turn=asked)
         )
     if chosen is not None:
         return chosen if kind == "polar" else with_reduction(chosen, options, facts, question, analyse)
@@ -439,7 +446,9 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
     return None
 
 
-def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> Answer | None:
+def _valued(
+    judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str, analyse: Analyse, *, turn: str
+) -> Answer | None:
     """The rule that applies to the user by one of their facts, first one that gives a value, such as a price."""
     told = {fact.text for fact in facts}
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
@@ -450,6 +459,22 @@ def _valued(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) ->
     best = judged[0]
     if _is_open(best):
         return _answer([best], facts)
+    return _excepted(best.option, facts, turn, analyse)
+
+
+def _excepted(option: Option, facts: Sequence[Evidence], asked: str, analyse: Analyse) -> Answer | None:
+    """The exception after a rule, where it names the very group that a fact puts the user into."""
+    group = _GROUP.match(option.following) if takes_back(option.sentence, option.following) else None
+    if group is None:
+        return None
+    named = analyse(group["group"])
+    # "Exchange students" are told by the first of the two words.
+    own = roots(named[:-1] or named) - roots(analyse(option.sentence)) - roots(analyse(asked)) - GENERAL
+    about_whom = subject_of_question(asked, people([fact.text for fact in facts]))
+    for fact in reversed(facts):
+        theirs = about_whom == USER or any(key in fact.text.lower() for key in about_whom)
+        if own and own <= roots(analyse(fact.text)) and not negated(fact.text) and theirs:
+            return Answer((replace(option, sentence=option.following, following=""),), (fact,), compared=True)
     return None
 
 

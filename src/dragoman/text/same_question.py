@@ -21,8 +21,10 @@ _LONGEST_TOLD = 30
 _AND_WHOM = re.compile(
     r"(?:(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks)\b[,.!]? )?"
     r"(?:(?:and|but|or)\b ?)?(?:(?:what|how) about |(?:the )?same (?:question )?for |for |with |can |does )?"
-    r"(?P<who>(?:my|our) (?:[a-z-]++ )?[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?|me|us|(?-i:[A-Z])[\w'’-]++)"
-    r"(?: too| as well| then| instead)?\s?\?*",
+    r"(?P<who>(?:my|our|his|her|their) (?:[a-z-]++ )?[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?|me|us|(?-i:[A-Z])[\w'’-]++)"
+    r"(?: too| as well| then| instead)?"
+    r"(?P<told>, (?:(?:she|he|they|who|it)(?:['’]s|['’]re| is| are| has| have)|same|also|only|just|aged?|\d)\b"
+    r"[^?]{0,60}+)?\s?[?.!]*",
     re.IGNORECASE,
 )
 _PERSON = (
@@ -168,7 +170,9 @@ def told_after(context: Context) -> Resumed | None:
 def _with_subject(asked: str, who: str) -> str | None:
     """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
     last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
-    before, word, rest = max((last.rpartition(word) for word in (" for ", " with ")), key=lambda parts: len(parts[0]))
+    before, word, rest = max(
+        (last.rpartition(word) for word in (" for ", " with ", " from ")), key=lambda parts: len(parts[0])
+    )
     match = _WHOM.fullmatch(rest) if word else None
     if match is not None and (match["who"] or "").lower() not in ("i", "we", "he", "she", "they"):
         return f"{before}{word}{who}{match['after'] or '?'}"

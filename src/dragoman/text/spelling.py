@@ -43,6 +43,10 @@ _LEFT_OUT = tuple(
             r"(?<![^.!,;] )(?<![^ ])were(?= (?:an?|\d+|two|three|four|five|six|in|on|from|both|coming|staying)\b)",
             "we're",
         ),
+        (
+            r"^((?:and |but |so )?)((?:he|she|it|my [a-z]+(?: [a-z]+)?) (?:allowed|permitted|welcome|ok)\b[^?]*\?)$",
+            r"\1is \2",
+        ),
         (r"\b(room|plot|flat|phone|house|door|member) no(?=\W*$)", r"\1 number"),
         (rf"\b((?:my|our) (?:{_RELATIVE}))s(?= (?:{_AFTER_RELATIVE})\b)", r"\1's"),
         (r"\b((?:my|our) [a-z]{3,}?)s(?= (?:called|named) [\w'’-]+(?:[.!?,]|$| but))", r"\1's"),
@@ -66,9 +70,9 @@ def spelt(text: str) -> str:
     plain = _TO.sub("to", plain) if "2" in plain else plain
     if not spellings.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
         plain = _WORD.sub(lambda word: _meant(word[0], spellings), plain)
+    plain = untyped(_NAMED.sub(_capital, plain))
     for pattern, instead in _LEFT_OUT:
         plain = pattern.sub(instead, plain)
-    plain = untyped(_NAMED.sub(_capital, plain))
     for said, meant in words("sayings").items():
         plain = plain.replace(said, meant)
     return plain if plain.isascii() else _FINAL_ASKING.sub("吗", plain)
