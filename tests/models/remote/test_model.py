@@ -313,6 +313,29 @@ def test_a_stream_of_nonsense_is_an_error(nonsense):
         list(Served(nonsense).model().stream(PROMPT, max_tokens=5))
 
 
+def test_a_model_that_declines_in_a_field_of_its_own_is_an_error():
+    declined = {"content": None, "refusal": "I can't help with that."}
+    assert "declined to reply" in failed(Served({"choices": [{"message": declined, "finish_reason": "stop"}]})).message
+    ended = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    pieces = ({"choices": [{"delta": {"refusal": word}}]} for word in ("I ", "can't"))
+    with pytest.raises(EndpointError, match="declined to reply"):
+        list(Served(events(*pieces, ended)).model().stream(PROMPT, max_tokens=5))
+    both = {"content": "Yes.", "refusal": None}
+    (draft,) = (
+        Served({"choices": [{"message": both, "finish_reason": "stop"}]}).model().generate([PROMPT], max_tokens=5)
+    )
+    assert draft.text == "Yes."
+
+
+def test_an_empty_text_is_never_sure_of_itself():
+    empty = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    (streamed,) = Served(events(empty)).model().stream(PROMPT, max_tokens=5)
+    whole = {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}
+    (draft,) = Served(whole).model().generate([PROMPT], max_tokens=5)
+    assert isinstance(streamed, Draft)
+    assert (streamed.text, streamed.confidence) == (draft.text, draft.confidence) == ("", 0.0)
+
+
 def test_closing_a_stream_closes_the_connection():
     response = events(*[delta("x")] * 50)
     stream = Served(response).model().stream(PROMPT, max_tokens=50)

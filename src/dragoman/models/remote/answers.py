@@ -46,6 +46,8 @@ class Delta:
     """What the endpoint charged in US dollars, where it says so (OpenRouter)."""
     calls: tuple[ToolCall, ...] = ()
     """Calls of tools; only whole replies have them."""
+    refused: bool = False
+    """Whether the model declined in a field of its own, in place of a text (OpenAI)."""
 
     @property
     def was_cut(self) -> bool:
@@ -67,7 +69,9 @@ def chat_delta(event: Json) -> Delta:
     thoughts = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     finish = text_of(choice.get("finish_reason"))
     calls = _chat_calls(message) if "message" in choice else ()
-    return Delta(text_of(message.get("content")), thoughts, finish, _tokens(choice), usage, price=price, calls=calls)
+    refused = bool(text_of(message.get("refusal")))
+    content = text_of(message.get("content"))
+    return Delta(content, thoughts, finish, _tokens(choice), usage, price=price, calls=calls, refused=refused)
 
 
 def _price(value: object) -> float | None:
@@ -119,9 +123,9 @@ def join_deltas(deltas: Iterable[Delta]) -> Delta:
     texts: list[str] = []
     thoughts: list[str] = []
     tokens: list[AnswerToken] = []
-    finish, usage, price, exists = "", None, None, False
+    finish, usage, price, exists, refused = "", None, None, False, False
     for delta in deltas:
-        exists = exists or delta.exists
+        exists, refused = exists or delta.exists, refused or delta.refused
         texts.append(delta.text)
         thoughts.append(delta.thoughts)
         tokens += delta.tokens
@@ -129,7 +133,7 @@ def join_deltas(deltas: Iterable[Delta]) -> Delta:
             finish = delta.finish
         usage = _later(usage, delta.usage)
         price = delta.price if price is None else price
-    return Delta("".join(texts), "".join(thoughts), finish, tuple(tokens), usage, exists, price)
+    return Delta("".join(texts), "".join(thoughts), finish, tuple(tokens), usage, exists, price, refused=refused)
 
 
 def _later(first: Usage | None, second: Usage | None) -> Usage | None:
@@ -156,7 +160,12 @@ def usage_of(delta: Delta, *, pieces: int, thoughts: int) -> Usage:
 
 
 def draft_of(text: str, tokens: Iterable[AnswerToken], usage: Usage, notes: dict[str, str | float]) -> Draft:
-    """The draft of a reply, with the geometric mean of its tokens' probabilities as confidence where they came."""
+    """The draft of a reply, with the geometric mean of its tokens' probabilities as confidence where they came.
+
+    An empty text, which says nothing, has confidence 0.
+    """
+    if not text:
+        return Draft(text, 0.0, usage=usage, notes=notes)
     logprobs = [token.logprob for token in tokens]
     if not logprobs:
         return Draft(text, _UNKNOWN, usage=usage, notes={"confidence": "not given by the endpoint", **notes})

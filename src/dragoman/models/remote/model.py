@@ -290,8 +290,7 @@ class RemoteModel:
     def _draft(self, ask: _Ask) -> Draft:
         reply = self._reply(ask)
         tokens = reply.delta.tokens if reply.text else ()
-        draft = draft_of(reply.text, tokens, reply.usage, reply.notes)
-        return draft if reply.text else replace(draft, confidence=0.0)
+        return draft_of(reply.text, tokens, reply.usage, reply.notes)
 
     def _reply(self, ask: _Ask) -> _ModelReply:
         """One reply, asked for again without whatever the endpoint refuses."""
@@ -379,6 +378,8 @@ class RemoteModel:
                 else "Raise max_tokens.",
                 thinks=not profile.thinks,
             )
+        if delta.refused:
+            raise self.endpoint.error("declined to reply", "Rephrase, or choose another model.")
         if delta.finish in ("content_filter", "refusal", "safety"):
             raise self.endpoint.error(
                 "withheld its reply: a content filter stopped it", "Rephrase, or choose another model."
