@@ -29,7 +29,7 @@ from dragoman.server.turns.dialogue_match import DialogueMatch
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 from dragoman.server.turns.turn_runner import CallerTurn
 
-_TEXT_ALONE = "Send text; documents, and pictures of text, are uploaded to /v1/files."
+_TEXT_ALONE = "Send text; upload documents, and pictures where the server has a reader of them, to /v1/files."
 _LONGEST_INSTRUCTIONS = 20_000
 _WRITTEN = ("generated", "drafted")
 """Methods of drafts that a model wrote, and for which it read the instructions."""
