@@ -56,6 +56,17 @@ def test_down_a_pipe_slow_work_prints_a_line_now_and_then(capsys, monkeypatch):
     assert (printed.out, weights.on_notice) == ("", None)
 
 
+@pytest.mark.parametrize(
+    ("done", "total", "said"),
+    [(20_120_577, 20_258_492, "20.1 of 20.3 MB (99%)"), (76_089, 215_197, "76.1 of 215.2 kB (35%)")],
+)
+def test_down_a_pipe_reading_is_told_in_units_that_people_read(capsys, monkeypatch, done, total, said):
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    with progress.progress_bars() as bars:
+        bars.reading(done, total, "a.md")
+    assert capsys.readouterr().err == f"Reading: {said} a.md\n"
+
+
 def test_down_a_pipe_a_long_download_says_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
     with progress.progress_bars() as bars:

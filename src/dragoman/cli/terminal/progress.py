@@ -17,9 +17,8 @@ _PATIENCE = 0.3
 """Seconds before a bar appears: what is over at once needs none."""
 _BETWEEN_LINES = 10.0
 """Seconds between two lines down a pipe, and before the first."""
-
-
 _NAME_WIDTH = 48
+_BYTES = " bytes"
 
 
 class Bars:
@@ -54,7 +53,11 @@ class Bars:
         if now - max(self._began or now, self._last_line) < _BETWEEN_LINES:
             return
         self._last_line = now
-        amount = f"{done} of {total}{unit} ({done / total:.0%})" if total else f"{done}{unit}"
+        if unit == _BYTES and total:
+            size, unit = (1e6, " MB") if total >= 1e6 else (1e3, " kB")
+            amount = f"{done / size:.1f} of {total / size:.1f}{unit} ({done / total:.0%})"
+        else:
+            amount = f"{done} of {total}{unit} ({done / total:.0%})" if total else f"{done}{unit}"
         line = f"{label}: {amount} {show.one_line(name, _NAME_WIDTH)}".rstrip()
         self._console.print(line, soft_wrap=True, markup=False)
 
@@ -65,7 +68,7 @@ class Bars:
     def reading(self, done: int, total: int, name: str, /) -> None:
         """Progress callback of ingestion: bytes done, bytes in total, current file; pages while they are fetched."""
         if total:
-            self.show("Reading", done, total, name)
+            self.show("Reading", done, total, name, unit=_BYTES)
         elif name:
             count = f"{done}: " if self._console.is_terminal else ""  # a bar without an end shows no number
             self.show("Fetching pages", done, None, f"{count}{name}")
