@@ -1,13 +1,13 @@
 """How long `/healthz` takes while one key does its worst for a minute, beside an idle server on the same machine.
 
-    python benchmarks/busy_health.py               a minute, nine clients of one key
+    python benchmarks/busy_health.py               a minute, seventeen clients of one key
     python benchmarks/busy_health.py --seconds 20  less
     nice -n -5 python benchmarks/busy_health.py    on a machine that others use too (needs the right to)
 
 Where the kernel groups processes by session, a session counts by /proc/self/autogroup, which can be written to.
 The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts,
-a megabyte of history, and uploads that unpack, nest or parse slowly. The idle server is a process of its own: its waits
-are due to the machine and to this client.
+a megabyte of history, bodies of as many values as may be or more, and uploads that unpack, nest or parse slowly. The
+idle server is a process of its own: its waits are due to the machine and to this client.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
+import json
 import os
 import re
 import subprocess
@@ -26,6 +27,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -94,6 +96,24 @@ def repeat(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
     speakers = ("user", "assistant")
     messages = [{"role": speakers[nth % 2], "content": f"{number} {nth} " + "I am. " * 5000} for nth in range(31)]
     yield client.post("/v1/chat/completions", json={"model": AGENT_NAME, "messages": messages})
+
+
+@cache
+def stuffed() -> tuple[tuple[str, bytes], ...]:
+    """Paths, and bodies of very many values, which take longest to parse and to check."""
+    bodies: list[tuple[str, dict[str, object]]] = []
+    for count in (6_000, 30_000):
+        tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+        parts = [{"role": "user", "content": [{"type": "text", "text": "a"}] * count}]
+        bodies.append(("/v1/chat/completions", {"messages": parts}))
+        bodies.append(("/v1/chat/completions", {"messages": [], "tools": [tool] * (count // 2)}))
+        bodies.append(("/v1/turns", {f"k{place}": place for place in range(3 * count)}))
+    return tuple((path, json.dumps({"model": AGENT_NAME, **body}).encode()) for path, body in bodies)
+
+
+def stuff(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
+    for path, body in stuffed():
+        yield client.post(path, content=body, headers={"content-type": "application/json"})
 
 
 def tell(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
@@ -177,7 +197,9 @@ def run(seconds: float, folder: Path) -> None:
                         except httpx.HTTPError:
                             return
 
-            for number, work in enumerate([*[talk] * 3, *[tell] * 2, *[repeat] * 2, *[uploading(files)] * 2]):
+            for number, work in enumerate(
+                [*[talk] * 3, *[tell] * 2, *[repeat] * 2, *[stuff] * 8, *[uploading(files)] * 2]
+            ):
                 threading.Thread(target=post, args=(work, number), daemon=True).start()
             busy, other = waits(client, ("/healthz", reference), seconds)
     for name, times in (("/healthz", busy), ("idle server", other)):

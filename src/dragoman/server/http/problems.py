@@ -66,6 +66,8 @@ CODES: dict[str, tuple[int, str]] = {
 """Every code with its status and title; codes are never renamed."""
 _ALTERNATIVE = re.compile(r"(str|constrained-\w+|(list|dict|tuple)\[.*)$")
 """How pydantic names, in the place of an error, one of several types that a field takes."""
+MOST_ERRORS = 200
+"""How many errors of a body are looked at."""
 REQUEST = "Idempotency-Key"
 """The header that names a request, so that it can be sent again."""
 _BUSY = "The agent's store is busy, or another turn went before this one; nothing of this one was kept."
@@ -175,7 +177,7 @@ def of_validation(errors: Any, *, status: int | None = None) -> ApiProblem:
     OpenAI's and Ollama's clients expect another `status` than ours.
     """
     places = []
-    for error in _nearest(errors)[:20]:
+    for error in _nearest(list(errors)[:MOST_ERRORS])[:20]:
         kind = str(error.get("type", ""))
         if kind == "json_invalid":
             return ApiProblem("bad-json", f"The body is not JSON: {error.get('ctx', {}).get('error', '')}.".strip())

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 
+from dragoman.server.http.body_pace import MOST_VALUES, BodyPace, parsing_seconds, values_in
 from dragoman.server.http.problems import MEDIA_TYPE, ApiProblem
 
 _log = logging.getLogger("dragoman.server")
@@ -70,8 +71,14 @@ class BodyLimits:
 class _Meter:
     """Receives a body for the application within the limits of size and time."""
 
-    def __init__(self, receive: Receive, measure: BodyLimits, most: int, seconds: float) -> None:
+    def __init__(
+        self, receive: Receive, measure: BodyLimits, most: int, seconds: float, *, pace: BodyPace | None, whose: bytes
+    ) -> None:
+        """With a `pace`, the body is taken for JSON: its values are counted, and costly ones wait for their turn."""
         self.problem: ApiProblem | None = None
+        self._pace = pace
+        self._whose = whose
+        self._pieces: list[bytes] = []
         self._receive = receive
         self._most = most
         self._piece_seconds = measure.piece_seconds
@@ -94,7 +101,24 @@ class _Meter:
             if self._size > self._most:
                 self.problem = _too_large(self._most)
                 raise BrokenOffError
+            if self._pace is not None:
+                self._pieces.append(message.get("body", b""))
+                if self._ended:
+                    await self._wait_for_turn(self._pace)
         return message
+
+    async def _wait_for_turn(self, pace: BodyPace) -> None:
+        values = values_in(b"".join(self._pieces))
+        self._pieces.clear()
+        if values > MOST_VALUES:
+            self.problem = ApiProblem("too-large", f"A body may hold {MOST_VALUES:,} values.", "Send fewer at once.")
+            raise BrokenOffError
+        if pace.is_full(self._whose):
+            self.problem = ApiProblem(
+                "too-many-waiting", "Many large bodies of this caller are waiting.", "Try again in a moment.", seconds=5
+            )
+            raise BrokenOffError
+        await pace.turn(self._whose, parsing_seconds(self._size, values))
 
 
 class BrokenOffError(Exception):
@@ -112,6 +136,7 @@ class RequestLimits:
         self._app = app
         self._measure = measure or BodyLimits()
         self._only_here = only_here
+        self._pace = BodyPace()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -134,7 +159,9 @@ class RequestLimits:
         if problem is not None:
             await refuse(problem, scope, send)
             return
-        meter = _Meter(receive, self._measure, most, seconds)
+        is_json = most == self._measure.body_bytes
+        whose = headers.get(b"authorization") or str((scope.get("client") or ("",))[0]).encode()
+        meter = _Meter(receive, self._measure, most, seconds, pace=self._pace if is_json else None, whose=whose)
         begun = False
 
         async def watched(message: Message) -> None:

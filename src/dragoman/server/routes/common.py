@@ -18,7 +18,7 @@ from dragoman.core.errors import AccessError, InputError
 from dragoman.server.access.caller import Caller
 from dragoman.server.data import source_search
 from dragoman.server.http.chat_parameters import refused
-from dragoman.server.http.problems import REQUEST
+from dragoman.server.http.problems import MOST_ERRORS, REQUEST
 from dragoman.server.http.views import dumps
 from dragoman.server.service import Service
 
@@ -125,7 +125,7 @@ async def _body(request: Request, model: type[B]) -> B:
         problem = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**problem, "ctx": {"error": error.msg}}]) from None
     except ValidationError as error:
-        details = error.errors(include_url=False)
+        details = error.errors(include_url=False, include_input=False)[:MOST_ERRORS]
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in details]) from None
     except (ValueError, RecursionError):  # no UTF-8, numbers of more digits than Python reads, too deep
         raise HTTPException(400, "There was an error parsing the body") from None
