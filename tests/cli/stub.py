@@ -20,6 +20,7 @@ class StubAssistant:
     greeting = "Ask me about [ferries]."
     examples = ("What does it cost?", "Who are you?")
     reencoding = None
+    model = None
     sources = (
         Source("PERSONA", "who I am", about="bot"),
         Source("MEMORY", "what you said", about="user", private=True),

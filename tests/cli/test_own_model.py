@@ -120,6 +120,14 @@ def test_weights_that_are_not_here_are_told_before_the_first_turn(agent, capfd, 
     assert words in capfd.readouterr().err
 
 
+def test_a_missing_key_is_told_before_the_first_turn(agent, capfd, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for ask in (["ask", "What does it cost?"], ["chat"]):
+        assert command(ask[0], "--agent", str(agent), "--model", "openai:gpt-4.1-mini", *ask[1:]) == 1
+        said = capfd.readouterr()
+        assert "Set OPENAI_API_KEY" in said.err and said.out == ""
+
+
 @pytest.mark.parametrize(("kind", "calls"), [(OllamaMock, "1 call"), (AnthropicMock, "1 call"), (PlainMock, "3 calls")])
 def test_doctor_prints_what_an_endpoint_does_and_costs(agent, capfd, monkeypatch, kind, calls):
     monkeypatch.setenv("A_KEY", "s3cret")

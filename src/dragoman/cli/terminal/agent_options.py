@@ -144,7 +144,7 @@ def opened(
 ) -> Iterator[Assistant]:
     """Context manager for the assistant of a command, with progress bars for downloads and ingestion.
 
-    With `talks`, missing models are downloaded now rather than in the middle of a reply.
+    With `talks`, missing models are downloaded, and a missing key is told, now rather than in the middle of a reply.
     """
     chosen, name = with_model(model, overrides(settings)), agent_name(agent)
     if state is not None and state.is_file():
@@ -158,6 +158,9 @@ def opened(
         if assistant.reencoding is not None and assistant.reencoding.total and not assistant.reencoding.is_running:
             bars.notice(assistant.reencoding.message)
     try:
+        check_key = getattr(assistant.model, "check_key", None)
+        if talks and check_key is not None:
+            check_key()
         yield assistant
     finally:
         assistant.close()

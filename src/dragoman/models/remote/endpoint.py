@@ -305,6 +305,10 @@ class Endpoint:
                 _keep_to(self._whole, self._client)
             return self._client
 
+    def check_key(self) -> None:
+        """Raise an error if a key is needed that the environment does not hold."""
+        self._headers()
+
     def _headers(self) -> dict[str, str]:
         # A compressed body could unpack to far more than what was counted.
         headers = {"Accept-Encoding": "identity", **self._extra_headers}

@@ -199,6 +199,10 @@ class RemoteModel:
         """Identity of this model in every process: its address and name."""
         return f"{self.endpoint.url} {self.name}"
 
+    def check_key(self) -> None:
+        """Raise an error if the endpoint needs a key that the environment does not hold; nothing is sent."""
+        self.endpoint.check_key()
+
     def close(self) -> None:
         self.endpoint.close()
 
