@@ -80,12 +80,23 @@ class StubAssistant:
         return tuple(dict.fromkeys(dialogue for _, who, dialogue in self.calls if who == user))
 
     def ingest(
-        self, paths, *, source, user="me", sync=False, follow_links=False, progress=None, workers=None, web=None
+        self,
+        paths,
+        *,
+        source,
+        user="me",
+        sync=False,
+        follow_links=False,
+        progress=None,
+        workers=None,
+        web=None,
+        retry=True,
     ):
         from dragoman.sources.files import Failure
         from dragoman.sources.ingest import IngestReport
 
         self.ingested = (tuple(str(path) for path in paths), source, user)
+        self.retried = retry
         self.web = web or getattr(self, "web", None)
         failed = tuple(Failure(str(path), "It is empty.") for path in paths if "empty" in str(path))
         return IngestReport(added=4, changed=3, removed=2, unchanged=1, files=len(paths), failed=failed, seconds=1.26)

@@ -84,6 +84,7 @@ def test_ingest_watch_reads_again_at_every_change(invoke, stub, tmp_path, monkey
     done = invoke("ingest", str(tmp_path), "https://example.org/a", "--watch")
     assert "Watching for changes" in done.stdout and done.stdout.count(" added, ") == 2
     assert stub.ingested[0] == (str(tmp_path),)  # pages are not fetched again
+    assert not stub.retried  # files that were refused are not read at every change
 
 
 def test_ingest_watch_needs_something_to_watch(invoke):
