@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.decision.chinese.applies import Target, eligible
+from dragoman.decision.chinese.applies import eligible
+from dragoman.decision.chinese.question import Target
 from dragoman.decision.chinese.words import canonical, content, tokens
 from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row
