@@ -134,6 +134,26 @@ def test_what_cannot_be_copied_is_refused(reaching_out, tmp_path):
         pack(reaching_out, tmp_path / "a.dragoman")
 
 
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ('[models]\nlanguage = "openai:gpt-4.1-mini"', "talks to a server"),
+        ('[[sources]]\nname = "X"\ntool = "x"\nmcp = { command = ["sh"] }', "starts the program"),
+        ("", ""),
+    ],
+)
+def test_whoever_packs_an_agent_hears_what_others_will(folder, tmp_path, own_home, table, reason):
+    (folder / "agent.toml").write_text(f"{CONFIG}{table}\n")
+    report = pack(folder, tmp_path / "a.dragoman")
+    assert bool(report.refused) == bool(reason) and reason in report.refused
+    if reason:
+        with pytest.raises(ConfigError, match=reason) as caught:
+            unpack(tmp_path / "a.dragoman")
+        assert caught.value.message == report.refused
+    else:
+        unpack(tmp_path / "a.dragoman")
+
+
 def test_programs_are_not_packed(folder, tmp_path):
     (folder / "tool.py").write_text("import os")
     with pytest.raises(InputError, match="may run code"):

@@ -163,6 +163,14 @@ def test_pack_writes_one_file_and_says_how_to_talk_to_it(invoke, tmp_path):
     assert (tmp_path / "h.dragoman").is_file()
 
 
+def test_pack_says_what_makes_others_refuse_the_file(invoke, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "agent.toml").write_text('name = "A"\n[models]\nlanguage = "openai:gpt-4.1-mini"\n')
+    done = invoke("pack", str(tmp_path / "a"), "--out", str(tmp_path / "h"))
+    assert done.exit_code == 0 and "Talk to it" not in done.stdout
+    assert "talks to a server" in done.stderr and "unzip it" in done.stderr
+
+
 def test_parts_list_names_the_shipped_parts(invoke):
     out = invoke("parts", "list").stdout
     assert "english-unified" in out and "gate.encoder" in out

@@ -62,6 +62,8 @@ class PackReport:
 
     files: int
     copied: tuple[CopiedSource, ...] = ()
+    refused: str = ""
+    """Why `dragoman chat FILE` will refuse it; it can be unzipped and used as a folder."""
 
 
 def pack(folder: Path, out: Path) -> PackReport:
@@ -83,7 +85,8 @@ def pack(folder: Path, out: Path) -> PackReport:
         moved = inside / next(iter(found)) if (folder / given).is_file() and found else inside
         text = _with_path(text, given, moved.as_posix(), folder)
         copied.append(CopiedSource(str(source.get("name", "")), given, len(found), left_out))
-    _check_inside(_config(text, folder / FILE_NAME), folder)
+    config = _config(text, folder / FILE_NAME)
+    _check_inside(config, folder)
     for name in files:
         _check_name(name)
     listed = {"format": FORMAT, "name": config.get("name", folder.name), "files": {}}
@@ -98,7 +101,15 @@ def pack(folder: Path, out: Path) -> PackReport:
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)
-    return PackReport(len(files), tuple(copied))
+    return PackReport(len(files), tuple(copied), _why_refused(config, out))
+
+
+def _why_refused(config: Mapping[str, Any], file: Path) -> str:
+    try:
+        _check_alone(config, file)
+    except ConfigError as error:
+        return error.message
+    return ""
 
 
 def _outside_sources(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

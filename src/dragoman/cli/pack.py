@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.terminal.messages import tell
+
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
@@ -40,4 +42,7 @@ def pack(
         left_out = f"; {copied.left_out} of kinds that are not read were left out" if copied.left_out else ""
         sys.stdout.write(f"{copied.source}: {copied.files} files copied from {copied.path}{left_out}\n")
     sys.stdout.write(f"{report.files} files, {file.stat().st_size / 1e6:.1f} MB: {file}\n")
-    sys.stdout.write(f"Talk to it: dragoman chat {file}\n")
+    if report.refused:
+        tell(f"{report.refused} So `dragoman chat {file.name}` refuses it; others unzip it into a folder first.")
+    else:
+        sys.stdout.write(f"Talk to it: dragoman chat {file}\n")
