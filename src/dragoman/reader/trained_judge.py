@@ -97,7 +97,7 @@ class TrainedJudge:
             return None
         question = question_of(context)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
-        readings = self._read(question, distinct(options), facts)
+        readings = self._read(question, distinct(options), facts, widely="decision" not in draft.notes)
         best = self._best(question, readings, facts) if readings else None
         if best is None or best.score.answers < least:
             return None
@@ -121,12 +121,15 @@ class TrainedJudge:
         alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
         return alone or _quoted(context, draft, drafted, best, self._silent)
 
-    def _read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
-        """The best sentences as they are read; where none of them speaks, also the next, of which one must answer."""
+    def _read(
+        self, question: str, options: Sequence[Option], facts: Sequence[Evidence], *, widely: bool
+    ) -> list[Reading]:
+        """The best sentences as they are read; `widely`, where none speaks, also the next, of which one must answer."""
         readings = self._judge.read(question, options[:MOST_READ], facts)
-        if not readings or max(each.score.answers for each in readings) >= _SPEAKS:
+        if not readings or not widely or max(each.score.answers for each in readings) >= _SPEAKS:
             return readings
-        further = self._judge.read(question, options[MOST_READ : 2 * MOST_READ], facts)
+        plain = [option for option in options[MOST_READ:] if read_row(option.sentence) is None]
+        further = self._judge.read(question, plain[:MOST_READ], facts)
         return readings + [each for each in further if each.score.answers >= _FROM_AFAR]
 
     def _speaks_less(self, question: str, one: Reading, best: Reading, facts: Sequence[Evidence]) -> bool:
@@ -146,7 +149,7 @@ class TrainedJudge:
         most = max(reading.score.answers for reading in readings)
         near = [reading for reading in readings if reading.score.answers >= most - _CLOSE]
         polar = question_kind(question) == "polar"
-        idle = {id(each): _IDLE * (polar and _is_idle(each.option, question, facts)) for each in near}
+        idle = {id(each): polar * _idleness(each.option, question, facts) for each in near}
         if len(near) < 2 or not facts:
             return max(near, key=lambda each: each.score.answers - idle[id(each)])
         bare = self._judge.read(question, [reading.option for reading in near], ())
@@ -208,6 +211,13 @@ def _is_settled(option: Option, verdict: str | None = None) -> bool:
     return own is not None and own.is_settled and verdict in (None, own.verdict)
 
 
+def _idleness(option: Option, question: str, facts: Sequence[Evidence]) -> float:
+    """How much less an idle sentence counts; a row of a table says yes or no more rarely."""
+    if not _is_idle(option, question, facts):
+        return 0.0
+    return _IDLE if read_row(option.sentence) is None else 2 * _IDLE
+
+
 def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
     """Whether a sentence lets, refuses, asks and compares nothing: where a house stands says neither yes nor no."""
     text = with_exception(option).sentence
@@ -216,7 +226,8 @@ def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
         return False
     if effect(text.lower()) != "none" or negated(text):
         return False
-    return with_relations(text, user_values([fact.text for fact in facts], question)) == text
+    asked = question if row is None else ""  # the day of a question stands in rows of all kinds
+    return with_relations(text, user_values([fact.text for fact in facts], asked)) == text
 
 
 def _may_ask(option: Option) -> bool:

@@ -95,6 +95,8 @@ _OFTEN = re.compile(
     r"|most (?:days|nights|evenings))\b",
     re.IGNORECASE,
 )
+_PLACES = frozenset(("room", "block", "plot", "floor", "group"))
+"""Slots of a place that has a number or a name: "plot 52"."""
 _TO_OTHERS = re.compile(r"\b(?:you|your|here|there|it|that|this|them|him|her|back|out of|wrong|crazy)\b", re.IGNORECASE)
 _LONGEST_OWNED = 6
 _LONGEST_THING = 9
@@ -155,6 +157,8 @@ def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR091
         elif slot == "name":
             value = _NAMES.sub("", value)
             text = clause.text.partition(f"{value},")[0] + value if f"{value}," in clause.text else text
+        elif slot in _PLACES and value in text:
+            text = text.partition(value)[0] + value  # "we're on plot 52 and ever so pleased"
         elif slot == "party" and _NUMBER.fullmatch(value):
             text = f"We are {value} people"  # "We are five" could be an age
         if slot == "age" and read.verb == "turn":  # "turned 80 yesterday" is right on one day

@@ -24,14 +24,15 @@ _CONTRACTIONS = tuple(
         (r"\bwon'?t\b", "will not"),
         (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b", r"\1 not"),
         (
-            r"\b(he|she|it|who|there|that|here)'s(?= (?:just |already |recently )?(?:got|been|had|broken|lost|turned|become"
+            r"\b(he|she|it|who|there|that|here|(?:my|our) [a-z]+)'s(?= (?:just |already |recently |not |never )?(?:got|been|eaten|had|broken|lost|turned|become"
             r"|moved|started|begun|given up|stopped)\b)",
             r"\1 has",
         ),
         (r"\b(he|she|it|who|what|where|when|how|there|that|here|name|birthday|budget)'s\b", r"\1 is"),
         (
             r"\b((?:my|our) \w+(?: [A-Z]\w+)?)'s(?= (?:an?|the|called|named|not|very|allergic|\d+|from|in|blind|deaf"
-            r"|expecting|coming|joining|turning|electric|diesel"
+            r"|expecting|coming|joining|turning|electric|diesel|diabetic|ill|sick|poorly|lame|limping|epileptic|asthmatic"
+            r"|on|neutered|spayed|vaccinated|overweight|only|just|still|always|never|scared|afraid|due|at"
             r"|vegan|vegetarian|pregnant|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)",
             r"\1 is",
         ),
