@@ -102,7 +102,7 @@ def test_nothing_relevant_still_asks_the_documents_so_that_the_reader_can_say_so
 
 def test_a_personal_question_takes_the_memory_along_where_it_is_relevant():
     assert "MEMORY" in plan("What can I eat given my allergy?", DOCUMENTS=0.8, MEMORY=0.9).sources
-    assert "MEMORY" not in plan("What can I eat here?", DOCUMENTS=0.8, MEMORY=0.2).sources
+    assert "MEMORY" not in plan("What can I eat here?", DOCUMENTS=0.8, MEMORY=0.05).sources
 
 
 def test_a_follow_up_on_the_user_stays_with_the_user():

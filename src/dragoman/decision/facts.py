@@ -59,7 +59,7 @@ _HOME = re.compile(
     r"(?P<place>[a-z][\w' -]{1,40}?)(?= with | since | near | and |[,.;!?]|$)"
 )
 _SEGMENT = re.compile(
-    r"[,;] (?=who|which|he|she|it|my|i|we|our|and )|\band (?=my |our |i |i'm|he |she |we |it )|, (?=aged)|[，；。]|\. |! "
+    r"[,;] (?=who|which|he|she|it|my|i|we|our|and )|\b(?:and|but) (?=my |our |i |i'm|he |she |we |it )|, (?=aged)|[，；。]|\. |! "
 )
 _BARE_AGE = re.compile(
     r"(?:\b(?:am|is|are|turned|just|only|now|aged)|'m|'s|'re) (?:only |now |just |already )?$|今年$|^我$|[\u4e00-\u9fff]$"

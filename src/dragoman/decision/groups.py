@@ -51,9 +51,23 @@ _ELECTRIC = re.compile(r"\be-(?=[a-z])")
 _ROOT = 6
 
 
+_IRREGULAR = {
+    "teeth": "tooth",
+    "feet": "foot",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "mice": "mouse",
+    "geese": "goose",
+    "lives": "life",
+    "knives": "knife",
+}
+
+
 def roots(stems: Iterable[str]) -> frozenset[str]:
     """Stems cut to what related words share: "epilept" and "epilepsi" are one."""
-    return frozenset(stem[:_ROOT] if stem.isalpha() and stem.isascii() else stem for stem in stems)
+    plain = (_IRREGULAR.get(stem, stem) for stem in stems)
+    return frozenset(stem[:_ROOT] if stem.isalpha() and stem.isascii() else stem for stem in plain)
 
 
 GENERAL = frozenset(

@@ -166,3 +166,9 @@ def question_of(context: Context) -> str:
     turn = plainly_asked(" ".join(context.last.split()))
     search = standalone(context)
     return " ".join(search.text.split()) if search.is_follow_up and len(turn.split()) <= _SHORT else turn
+
+
+def whole_turn(context: Context, question: str) -> str:
+    """A question with what the user told just before it: "I had a tooth out. How long must I wait?"."""
+    before = context.turns[-2] if len(context.turns) > 1 else None
+    return f"{before.text} {question}" if before is not None and before.speaker == "user" else question

@@ -23,6 +23,7 @@ from dragoman.decision.tables.cells import (
     cell_for,
     is_named_whole,
     lookup,
+    named_row,
     read_row,
     row_for,
     row_sentence,
@@ -267,7 +268,9 @@ def _table(
         return picked
     named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
-        return None
+        row_named = named_row(question, rows, analyse, turn=turn)
+        other = row_named if row_named is not None and row_named != best.sentence else None
+        return Answer((replace(best, sentence=other),)) if other is not None else None
     row, cell = named
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)

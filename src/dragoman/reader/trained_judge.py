@@ -15,7 +15,7 @@ from dragoman.core.values import Context, Draft, Evidence
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
-from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of
+from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of, whole_turn
 from dragoman.decision.relations import is_replaced, user_values, with_relations
 from dragoman.decision.tables.cells import read_row
 from dragoman.decision.tables.rows import flag
@@ -98,7 +98,7 @@ class TrainedJudge:
         question = question_of(context)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
         readings = self._read(question, distinct(options), facts, widely="decision" not in draft.notes)
-        best = self._best(question, readings, facts) if readings else None
+        best = self._best(question, readings, facts, whole_turn(context, question)) if readings else None
         if best is None or best.score.answers < least:
             return None
         said = [each for each in readings if is_said(each.option, draft.text)]
@@ -141,8 +141,8 @@ class TrainedJudge:
             return False
         return not facts or self._judge.read(question, [one.option], ())[0].score.answers < _SPEAKS
 
-    def _best(self, question: str, readings: Sequence[Reading], facts: Sequence[Evidence]) -> Reading:
-        """The reading that answers best; of several, the one that also does without the facts.
+    def _best(self, question: str, readings: Sequence[Reading], facts: Sequence[Evidence], whole: str) -> Reading:
+        """The reading that answers best; of several, the one that also answers the `whole` turn without the facts.
 
         A dog that the user has told of draws rules about dogs to a question about bicycles.
         """
@@ -152,7 +152,7 @@ class TrainedJudge:
         idle = {id(each): polar * _idleness(each.option, question, facts) for each in near}
         if len(near) < 2 or not facts:
             return max(near, key=lambda each: each.score.answers - idle[id(each)])
-        bare = self._judge.read(question, [reading.option for reading in near], ())
+        bare = self._judge.read(whole, [reading.option for reading in near], ())
         pairs = zip(near, bare, strict=True)
         return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers - 2 * idle[id(pair[0])])[0]
 

@@ -36,6 +36,8 @@ _CHINESE_CANDIDATES = 12
 """More candidates for Chinese, where passages are found by words alone and then ranked by their sentences."""
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
+_TOLD_WITH_IT = 0.3
+"""How much a fact bears at least on the question that it was told with."""
 _KEPT = 32
 _RECALL = re.compile(
     r"\b(?:what|where|who|whom|which|when|how|name|called|remember|recall|know|told|remind)\b|什么|哪|谁|记得",
@@ -182,6 +184,7 @@ class PersonalRetriever:
             if fact.id in request.without:
                 continue
             bears = max(bearing.get(fact.id, 0.0), joint.bearing.get(fact.id, 0.0))
+            bears = max(bears, _TOLD_WITH_IT) if _is_of_turn(fact, request.context) else bears
             resembles = max(fact.relevance, alike.get(fact.id, 0.0))
             relevance = max(resembles, bears) if about_user and decided else resembles if about_user else bears
             ranked.append(

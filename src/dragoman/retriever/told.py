@@ -32,6 +32,7 @@ _WISH = re.compile(
 """What somebody wants belongs to the question, not to who they are."""
 _PRONOUN = re.compile(r"(?:hes|shes|he|she|it|they)\b", re.IGNORECASE)
 """Of whom such a sentence speaks only the sentences before it say, and memory has read those."""
+_OWN = re.compile(r"\b(?:my|me|our|us)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(r"(?:and |but |or |so )?(?:if|unless|when|whenever|suppose|in case|as long as)\b", re.IGNORECASE)
 """Tells nothing: "If I give blood that morning"."""
 _LEAD = re.compile(
@@ -70,7 +71,9 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
             new = len(words - held_words) / len(words) if words else 0.0
             if new <= _MOSTLY_KNOWN or len(sentence) > _LONGEST or form(sentence).act != "statement":
                 continue
-            if _WISH.match(sentence) or _PRONOUN.match(sentence) or _SUPPOSED.match(sentence):
+            if _WISH.match(sentence) or _SUPPOSED.match(sentence):
+                continue
+            if _PRONOUN.match(sentence) and not _OWN.search(sentence):
                 continue
             name = hashlib.sha256(f"{context.dialogue}\0{sentence}".encode()).hexdigest()[:16]
             passage = Passage(f"told:{name}", source, sentence, position=_AFTER_MEMORY + len(latest), meta={TOLD: "1"})

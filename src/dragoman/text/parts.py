@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
@@ -35,6 +37,11 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 """Begins a statement about the user or theirs."""
+_SO = re.compile(
+    r"(?:,| -| –|;) (?:and )?(?:so|then) (?=(?:what|which|when|where|who|how|do|does|did|can|could|may|is|are|will"
+    r"|would|must|should|am)\b[^?]{6,}\?$)",
+    re.IGNORECASE,
+)
 _WISHES = re.compile(
     r"\b(?:want|wants|wanted|wanna|would like|would love|['’]d like|['’]d love|wish|wishes|hope|hopes|hoping|plan|plans"
     r"|planning|thinking|wondering|wonder|going to|gonna|intend|looking for|looking to|trying|try|need|needs|fancy"
@@ -55,7 +62,7 @@ def told_and_asked(text: str) -> tuple[str, str] | None:
     wished = told_and_wished(text)
     if wished is not None:
         return wished if form(wished[0]).act == "statement" else None
-    units = [unit for unit in sentences(text) if form(unit).act not in SOCIAL]
+    units = [unit for unit in _with_conclusion(sentences(text)) if form(unit).act not in SOCIAL]
     told = [unit for unit in units if not unit.rstrip(" )\"'”’").endswith("?")]
     asked = units[len(told) :]
     if not told or not asked or told != units[: len(told)]:
@@ -63,6 +70,17 @@ def told_and_asked(text: str) -> tuple[str, str] | None:
     if any(form(unit).act != "statement" or not _TELLS.match(unit) or _WISHES.search(unit) for unit in told):
         return None
     return " ".join(told), " ".join(asked)
+
+
+def _with_conclusion(units: Sequence[str]) -> list[str]:
+    """The sentences of a turn, the last parted where it tells first and then asks: "I'm 71, so what do I pay?"."""
+    if not units:
+        return []
+    joint = _SO.search(units[-1])
+    if joint is None:
+        return list(units)
+    asked = units[-1][joint.end() :]
+    return [*units[:-1], f"{units[-1][: joint.start()]}.", asked[:1].upper() + asked[1:]]
 
 
 @text_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from dragoman.decision.facts import Known, Situation, situation
 from dragoman.decision.moments import weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.questions import stemmed
+from dragoman.decision.subjects import USER
 from dragoman.decision.tables.rows import flag
 from dragoman.decision.values import Decision, Verdict
 from dragoman.text.language import language
@@ -46,6 +47,9 @@ _ASKING = (
 )
 """Words with which people ask for a value, whatever it is of."""
 _PRONOUN = re.compile(r"\b(?:he|she|it|him|her)\b", re.IGNORECASE)
+_IN_SINGULAR = re.compile(r"\b(?:women|men|children)\b", re.IGNORECASE)
+_FEMALE = frozenset(("daughter", "sister", "mother", "wife", "granddaughter", "grandmother", "niece", "aunt"))
+_MALE = frozenset(("son", "brother", "father", "husband", "grandson", "grandfather", "nephew", "uncle"))
 _OF_USER = re.compile(r"\b(?:my|our|i|we|me|us|mine|ours)\b", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:not|no longer|never|n['’]t)\b", re.IGNORECASE)
 _PLAIN_COLUMN = re.compile(
@@ -143,7 +147,26 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
     if len(fitting) == 1:
         (name, value), decision = fitting[0]
         return _cell(row, name, value, decision)
+    return _of_group(row, facts, question, analyse) if language(text) != "zh" else None
+
+
+def _of_group(row: Row, facts: Sequence[str], question: str, analyse: Analyse) -> Cell | None:
+    """The cell of a row with columns for groups of people: "Women" for who said "I am a woman", lately."""
+    columns = [(name, value, frozenset(analyse(_IN_SINGULAR.sub(_in_singular, name)))) for name, value in row.cells]
+    asked = situation(facts, question)
+    sex = "woman" if asked.subject & _FEMALE else "man" if asked.subject & _MALE else ""
+    told = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
+    for words, fact in told:
+        own = frozenset(analyse(words))
+        fitting = [(name, value) for name, value, group in columns if group and group <= own]
+        if len(fitting) == 1 and not _DENIES.search(words):
+            (name, value), *_ = fitting
+            return _cell(row, name, value, Decision("yes", fact=fact, clause=name, reason=name, confidence=0.8))
     return None
+
+
+def _in_singular(word: re.Match[str]) -> str:
+    return {"women": "woman", "men": "man", "children": "child"}[word[0].lower()]
 
 
 def _for_ones_thing(row: Row, facts: Sequence[str], question: str) -> Cell | None:
@@ -199,6 +222,11 @@ def lookup(
     return (row, cell) if cell is not None else None
 
 
+def named_row(question: str, rows: Sequence[str], analyse: Analyse, *, turn: str = "") -> str | None:
+    """The one row whose label a question names best."""
+    return (_row_named(turn, rows, analyse) if turn else None) or _row_named(question, rows, analyse)
+
+
 def _only_cell(text: str) -> Cell | None:
     """The cell of a row that has one beside its label."""
     row = read_row(text)
@@ -249,9 +277,19 @@ def _row_named(question: str, rows: Sequence[str], analyse: Analyse) -> str | No
         share = len(words & asked) / len(words) if words else 0.0
         best.append((share + (1.0 if day and day <= named_days(row.label) else 0.0), text))
     best.sort(key=lambda pair: -pair[0])
+    if len(best) > 1 and best[0][0] == best[1][0] >= _NAMED_ROW:  # of rows with one label, the one whose cells it names
+        best = [(share + _cells_named(text, asked, analyse), text) for share, text in best]
+        best.sort(key=lambda pair: -pair[0])
     if len(best) < 2 or best[0][0] < _NAMED_ROW or best[0][0] == best[1][0]:
         return None
     return best[0][1]
+
+
+def _cells_named(text: str, asked: frozenset[str], analyse: Analyse) -> float:
+    """How much of one cell beside the label a question names."""
+    row = read_row(text)
+    cells = [frozenset(analyse(value)) for _, value in row.cells] if row is not None else []
+    return max((len(words & asked) / len(words) for words in cells if words), default=0.0)
 
 
 def row_for(
