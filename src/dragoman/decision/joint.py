@@ -32,6 +32,7 @@ from dragoman.decision.choose import Analyse, Quote, rank
 from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
 from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
+from dragoman.decision.only_places import only_there
 from dragoman.decision.questions import question as read_question
 from dragoman.decision.relations import Value, with_relations
 from dragoman.decision.tables.cells import cell_for, named_flag, read_row, row_for
@@ -453,6 +454,9 @@ def _by_code(  # noqa: PLR0911 - one return a way to decide
     time = _waited(question, facts, option, analyse, today)
     if time is not None:
         return time
+    there = only_there(option.sentence, facts, question)
+    if there is not None:
+        return there
     cell = cell_for(question, option.sentence, facts, analyse)
     if cell is not None and cell.decision is not None:
         return cell.decision

@@ -127,6 +127,8 @@ def decide(
     if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
     listed = _of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
+    if listed is None and kind != "polar":
+        listed = _best_row(question, options, analyse)
     if listed is not None:
         return listed
     if not ranked or ranked[0].probability < floor:
@@ -275,6 +277,20 @@ def _table(
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
     return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
+
+
+def _best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
+    """The row that a superlative chooses from a table whose columns the question names, however far its rows stand."""
+    for option in options[:_MOST_ROWS]:
+        row = read_row(option.sentence)
+        if row is None:
+            continue
+        rows = [unit for unit in sentences(option.evidence.text) if read_row(unit) is not None]
+        choice = pick(question, rows)
+        columns = " ".join(part.partition(":")[0] for part in option.sentence.split(";"))
+        if choice is not None and choice.kind == "superlative" and roots(analyse(columns)) & roots(analyse(question)):
+            return _picked(question, rows, option)
+    return None
 
 
 def _own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:

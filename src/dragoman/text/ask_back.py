@@ -50,6 +50,7 @@ _SUBJECT = r"(?P<subject>your \w+(?: (?-i:[A-Z])\w+)?|you|he|she|they|[A-Z]\w+)"
 _BE = re.compile(rf"(?P<verb>are|is) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _DO = re.compile(rf"(?P<verb>do|does|have|has|can|will) {_SUBJECT} (?P<rest>.+)", re.IGNORECASE)
 _HOW = re.compile(rf"how (?P<what>old|tall|heavy|long|high|wide) (?:are|is) {_SUBJECT}", re.IGNORECASE)
+_WHERE = re.compile(r"would that be (?P<joint>in|on|at) (?P<noun>\w+) (?P<name>\w+)", re.IGNORECASE)
 _HOW_LONG_AGO = re.compile(r"(?P<event>you .+): how long ago was that", re.IGNORECASE)
 _WHEN = re.compile(
     r"(?:(?:about|around|almost|over|just|only|more than|less than|nearly) )?"
@@ -215,7 +216,7 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     if re.search(r"[\u4e00-\u9fff]", asked):
         return _chinese(asked, bare)
     question = asked.strip().rstrip(" ?")
-    named = _by_name(question, bare) or _one_of_two(question, bare) or _since(question, bare)
+    named = _by_name(question, bare) or _place(question, bare) or _one_of_two(question, bare) or _since(question, bare)
     if named:
         return f"{named}."
     how = _HOW.match(question)
@@ -266,6 +267,20 @@ def _one_of_two(question: str, answer: str) -> str:
     if bool(said & (one - other)) == bool(said & (other - one)):
         return ""
     return f"I have {either['one'] if said & (one - other) else either['other']}"
+
+
+def _place(question: str, answer: str) -> str:
+    """Where the user is: "B", "no, C" or "yes" to "Would that be in Block B?"; empty where nothing says it."""
+    asked = _WHERE.fullmatch(question)
+    if asked is None:
+        return ""
+    noun = asked["noun"]
+    own = re.fullmatch(rf"(?:.*[ ,])?(?:{re.escape(noun)} )?(?P<name>[A-Z]|\d{{1,3}}[a-z]?)", answer, re.IGNORECASE)
+    if own is not None and (own["name"].casefold() not in ("i", "a") or len(answer) == 1):
+        return f"I am {asked['joint']} {noun} {own['name'].upper()}"
+    if _YES.match(answer):
+        return f"I am {asked['joint']} {noun} {asked['name']}"
+    return f"I am not {asked['joint']} {noun} {asked['name']}" if _NO.match(answer) else ""
 
 
 def _since(question: str, answer: str) -> str:
