@@ -214,3 +214,41 @@ def test_years_of_a_membership_are_no_age(rule: str) -> None:
 def test_months_of_a_pregnancy_are_no_age() -> None:
     decision = applies("Children under 4 swim free.", ["I am five months pregnant."], "What do I pay to swim?")
     assert decision.fact == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        ("Is my sister Ella allowed to stay the night?", "yes"),
+        ("Can my son stay the night?", "no"),
+        ("Can my friend Jo stay the night?", "no"),
+    ],
+)
+def test_an_exception_for_relatives_is_for_them_alone(question, verdict):
+    rule = "Guests under 16 may not stay the night, with the exception of your own brothers and sisters."
+    facts = ["My sister Ella is 14.", "My friend Jo is 14.", "My son is 8."]
+    assert applies(rule, facts, question).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        ("Does Tom travel free?", "yes"),
+        ("Does Tom travel free when he is 7?", "no"),
+        ("Does Tom travel free once he turns 7?", "no"),
+    ],
+)
+def test_an_age_that_a_question_supposes_counts_before_what_was_told(question, verdict):
+    assert applies("Children under six travel free.", ["My son Tom is five."], question).verdict == verdict
+
+
+@given(months=st.integers(1, 11), bound=st.integers(1, 11))
+def test_a_bare_age_in_months_is_compared_as_one(months, bound):
+    rule = f"Dogs under {bound} months may not come in."
+    decision = applies(rule, [f"My puppy is {months} months."], "Can my puppy come in?")
+    assert (decision.verdict == "no") == (months < bound)
+
+
+def test_a_breed_with_a_capital_tells_what_a_name_is():
+    assert read_situation(("My Labrador Monty is 3.",), "Can Monty come?", None).people.names["monty"] == "labrador"
+    assert "york" not in read_situation(("I like my New York flat.",), "Can I come?", None).people.names

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dragoman.decision import pick
-from dragoman.decision.tables.cells import cell_for, row_for
+from dragoman.decision.tables.cells import cell_for, lookup, row_for
 
 
 def words(text):
@@ -121,3 +121,41 @@ def test_the_row_of_a_height_is_of_whom_the_question_is_about(question, size):
     rows = [f"Size: {size}; Rider: {height}" for size, height in (("46", "150 to 162 cm"), ("61", "189 cm and more"))]
     row, decision = row_for(rows, ["I am 192 cm.", "My girlfriend Lena is 160 cm."], question)
     assert row.startswith(f"Size: {size}") and decision.fact
+
+
+WAITS = (
+    "From: Blood; To: Plasma; Women: 4 weeks; Men: 4 weeks",
+    "From: Blood; To: Blood; Women: 16 weeks; Men: 12 weeks",
+)
+ROOMS = ("Room: Single; Rent: 390 euros; Deposit: 400 euros", "Room: Studio; Rent: 610 euros; Deposit: 600 euros")
+OFFICE = ("Day: Monday; Open: 09:00-12:00", "Day: Wednesday; Open: 13:00-18:30")
+
+
+@pytest.mark.parametrize(
+    ("facts", "question", "text"),
+    [
+        (["I am a woman."], "How long must I wait for blood after blood?", "Blood, Women: 16 weeks"),
+        (["I am a woman."], "How long must my brother wait for blood after blood?", "Blood, Men: 12 weeks"),
+    ],
+)
+def test_the_column_of_the_users_group_is_chosen(facts, question, text):
+    _, cell = lookup(question, WAITS, facts, words)
+    assert cell.text == text
+
+
+def test_a_fact_that_has_the_label_of_a_row_makes_it_the_users():
+    _, cell = lookup("What is my rent?", ROOMS, ["I have a studio.", "I moved to a single room."], words)
+    assert (cell.text, cell.decision.fact) == ("Single, Rent: 390 euros", "I moved to a single room.")
+    assert lookup("What is the rent?", ROOMS, ["I have a studio."], words) is None  # of nobody's own
+
+
+def test_a_row_with_one_cell_is_found_by_its_day():
+    _, cell = lookup("Until when is somebody there on Wednesday?", OFFICE, [], words)
+    assert cell.value == "13:00-18:30"
+
+
+@pytest.mark.parametrize(
+    ("question", "label"), [("Which day is open the latest?", "Wednesday"), ("Which day opens earliest?", "Monday")]
+)
+def test_hours_are_compared_by_their_end_or_their_beginning(question, label):
+    assert pick(question, OFFICE).labels == (label,)

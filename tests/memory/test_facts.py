@@ -222,3 +222,23 @@ def test_what_somebody_would_rather_do_is_no_fact(text):
 @pytest.mark.parametrize("text", ["提醒我不要删除合同", "remind me not to delete the contract", "to remind me at noon"])
 def test_an_order_to_remind_is_an_instruction(text):
     assert is_instruction(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "fact", "slot"),
+    [
+        ("We got our keys, we're on plot 52 and ever so pleased.", "We are on plot 52.", "plot"),
+        ("I am in room 317", "I am in room 317.", "room"),
+        ("I live in block B", "I live in block B.", "block"),
+        ("I've a full plot up on Top Field", "I have a full plot up on Top Field.", "has"),
+        ("I'm expecting again", "I am expecting again.", "condition"),
+        ("our cat's diabetic", "My cat is diabetic.", "cat's condition"),
+    ],
+)
+def test_where_somebody_is_and_what_they_have_is_kept(said, fact, slot):
+    assert (fact, slot) in [(each.text, each.slot) for each in facts(said)]
+
+
+@pytest.mark.parametrize("said", ["I'm on the train", "I am in the room", "We are on our way"])
+def test_where_somebody_is_for_the_moment_is_not_kept(said):
+    assert not facts(said)

@@ -172,3 +172,22 @@ def test_a_personal_question_that_only_memory_can_answer_goes_there():
 def test_a_question_that_only_the_persona_knows_goes_there():
     assert plan("Is stretching better than running?", PERSONA=0.99, DOCUMENTS=0.02).steps == (("PERSONA",),)
     assert "DOCUMENTS" in plan("Who is the mayor?", PERSONA=0.91, DOCUMENTS=0.07).sources
+
+
+def test_a_persona_without_a_word_of_the_question_leaves_it_to_the_documents():
+    class Near:
+        def retrieve(self, requests):
+            texts = {"PERSONA": "I tell donors where they can give.", "DOCUMENTS": "Town: Pellow; Place: School gym"}
+            return [
+                [Evidence(Passage(source.name, source.name, texts[source.name]), 0.5, {"cosine": cosine})]
+                if source.name in texts
+                else []
+                for request in requests
+                for source in request.sources
+                for cosine in [0.6 if source.name == "PERSONA" else 0.3]
+            ]
+
+    planner = SimilarityPlanner(retriever=Near())
+    asked = planner.plan([Context.of("Do you collect in the town of Pellow?")], SOURCES)[0]
+    assert asked.steps == (("PERSONA",), ("DOCUMENTS",)) or asked.sources == ("DOCUMENTS",)
+    assert planner.plan([Context.of("Who do you tell where they can give?")], SOURCES)[0].sources == ("PERSONA",)

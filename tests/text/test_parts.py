@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.text.parts import question_parts
+from dragoman.text.parts import question_parts, told_and_asked
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,31 @@ from dragoman.text.parts import question_parts
 )
 def test_a_turn_is_parted_into_its_questions(text, parts):
     assert question_parts(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "asked"),
+    [
+        ("I'm 71. Do I pay the full fare?", "I'm 71.", "Do I pay the full fare?"),
+        ("Hi! I'm Ida, 71. What does a ticket cost?", "I'm Ida, 71.", "What does a ticket cost?"),
+        ("I've only the half plot, so what may I build on it?", "I've only the half plot.", "What may I build on it?"),
+        ("Biscuit's my spaniel, he'll want to tag along, is that ok?", "Biscuit's my spaniel", "Can he tag along?"),
+    ],
+)
+def test_what_a_turn_tells_is_parted_from_what_it_asks(text, told, asked):
+    assert told_and_asked(text) == (told, asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to see the seals. When can I?",  # what is wished belongs to the question
+        "The site says that you open at nine. Is that right?",
+        "What does it cost? I'm 71.",
+        "I'm 71.",
+        "Can I come?",
+        "我71岁。门票多少钱？",
+    ],
+)
+def test_other_turns_are_not_parted(text):
+    assert told_and_asked(text) is None

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.core.values import Context, Turn
-from dragoman.text.same_question import about_another, after_correction
+from dragoman.text.same_question import about_another, after_correction, with_condition
 
 
 def dialogue(*texts: str) -> Context:
@@ -51,3 +51,28 @@ def test_a_correction_of_the_fact_that_decided_answers_the_question_again():
 def test_a_correction_repeats_no_list_of_what_is_known():
     context = dialogue("What do you know about me?", "You told me: your daughter is 14.", "She is 15 now.")
     assert after_correction(context, ["My daughter is 14."]) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "turn", "whole"),
+    [
+        ("May Rex run free?", "ok, and when he is seven months?", "May Rex run free when he is seven months?"),
+        ("Can I swim if I have a cold?", "and if I'm well again?", "Can I swim if I'm well again?"),
+        ("What does it cost?", "And if we are four?", "What does it cost if we are four?"),
+        ("I have a cat. Can she stay?", "but what if she's quiet?", "Can she stay if she's quiet?"),
+    ],
+)  # fmt: skip
+def test_a_turn_that_only_names_a_condition_asks_the_question_before_under_it(question, turn, whole):
+    assert with_condition(dialogue(question, "No.", turn)) == whole
+
+
+@pytest.mark.parametrize(
+    "turn", ["What if my dog is ill?", "When is it open?", "When we can come?", "If I come late, who lets me in?"]
+)
+def test_a_question_of_its_own_takes_nothing_from_the_one_before(turn):
+    assert with_condition(dialogue("When does it open?", "At nine.", turn)) is None
+
+
+def test_what_is_said_of_somebody_else_stands_behind_their_name():
+    context = dialogue("Can Ana use the sauna?", "Yes.", "and my flatmate, she's only 14")
+    assert about_another(context, list) == "Can my flatmate use the sauna?"

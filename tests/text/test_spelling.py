@@ -17,6 +17,16 @@ from dragoman.text.words import forget_texts
         ("price 4 kids?", "price for kids?"),
         ("im from Oslo", "I'm from Oslo"),
         ("how old r u", "how old are you"),
+        ("wat do u kno about me", "what do you know about me"),
+        ("im tariq, studyin marine biology", "I'm Tariq, studying marine biology"),
+        ("my dads 71 n cant walk far", "my dad's 71 and can't walk far"),
+        ("my bikes called rosie", "my bike's called Rosie"),
+        ("she alowed to sleep here?", "is she allowed to sleep here?"),
+        ("til when is some1 there weds", "until when is someone there Wednesday"),
+        ("wats my room no", "what's my room number"),
+        ("is it open on sat?", "is it open on Saturday?"),
+        ("ill be there w/ my mate", "I'll be there with my mate"),
+        ("were 4 people", "we're 4 people"),
         ("我家狗叫啥来着", "我家狗叫什么"),
         ("能借充电宝不", "能借充电宝吗"),
     ],
@@ -26,7 +36,15 @@ def test_chat_spelling_is_written_out(typed, meant):
 
 
 @pytest.mark.parametrize(
-    "text", ["We sail at 4 o'clock.", "The letter is by R. Unger.", "4 people", "我不知道这件事。"]
+    "text",
+    [
+        "We sail at 4 o'clock.",
+        "The letter is by R. Unger.",
+        "4 people",
+        "我不知道这件事。",
+        "I am ill.",
+        "He sat down.",
+    ],
 )
 def test_ordinary_text_is_left_alone(text):
     assert spelt(text) == text

@@ -153,6 +153,9 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
 def _of_group(row: Row, facts: Sequence[str], question: str, analyse: Analyse) -> Cell | None:
     """The cell of a row with columns for groups of people: "Women" for who said "I am a woman", lately."""
     columns = [(name, value, frozenset(analyse(_IN_SINGULAR.sub(_in_singular, name)))) for name, value in row.cells]
+    things = categories("en").thing_words
+    if any(things.search(name.lower()) for name, *_ in columns):
+        return None
     asked = situation(facts, question)
     sex = "woman" if asked.subject & _FEMALE else "man" if asked.subject & _MALE else ""
     told = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
