@@ -126,8 +126,26 @@ def forked(function) -> int:
     return child
 
 
-def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int) -> None:
-    """Kill whoever forgets everything; asked again, it leaves no byte."""
+def check_tables(url: str) -> None:
+    """No row of a database holds the words, whatever table it is in."""
+    import psycopg
+
+    tables = (
+        "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
+        " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+    )
+    written = "anzibarra"
+    with psycopg.connect(url) as connection:
+        names = [name for (name,) in connection.execute(tables)]
+        assert names, "no tables"
+        for name in names:
+            sql = f"SELECT count(*) FROM {name} AS held WHERE held::text ILIKE ANY (%s)"
+            found = connection.execute(sql, [[f"%{written}%", f"%{written.encode().hex()}%"]]).fetchone()
+            assert found == (0,), f"there is something in {name}"
+
+
+def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int, url: str) -> None:
+    """Kill whoever forgets everything; asked again, it leaves no byte in a file, and no row where `url` is a store."""
     chance, seconds = random.Random(seed), 0.05
 
     def fill() -> None:
@@ -146,6 +164,8 @@ def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int) -> No
 
     for number in range(kills + 1):
         assert os.waitpid(forked(fill), 0)[1] == 0, "filling failed"
+        if url and number == 0:
+            assert os.waitpid(forked(lambda: check_tables(url)), 0)[1] != 0, "the check sees what is there"
         for is_killed in (number > 0, False):
             ready, go = os.pipe()
             child = forked(forget)
@@ -163,6 +183,7 @@ def forget_again_and_again(folder: Path, log: Path, kills: int, seed: int) -> No
         state = folder / ".dragoman"
         left = [path for path in state.rglob("*") if path.is_file() and b"anzibarra" in path.read_bytes()]
         assert not left, f"after {number} kills there is something in {left}"
+        assert not url or os.waitpid(forked(lambda: check_tables(url)), 0)[1] == 0, f"after {number} kills"
         with log.open("a") as told:
             told.write("forgotten\n")
     sys.stdout.write(f"{kills}\n")
@@ -187,7 +208,7 @@ def main() -> None:
     if sys.argv[1] == "forget":
         folder, log = Path(sys.argv[2]), Path(sys.argv[3])
         rehearse(folder, log.with_name("rehearsal"))
-        forget_again_and_again(folder, log, int(sys.argv[4]), 5)
+        forget_again_and_again(folder, log, int(sys.argv[4]), 5, sys.argv[5])
         return
     folder, log, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     log.touch()
