@@ -50,4 +50,12 @@ def test_spans_are_in_order_apart_and_within_the_text():
 
 @pytest.mark.parametrize("piece", ["'a ", '"a ', "“", "> a\n", "``` a\n", "'a' ", '\n\n"a', "‘x "])
 def test_a_long_text_is_read_in_linear_time(piece):
-    assert_linear(lambda size: own_words(piece * (size // len(piece))), 200_000)
+    assert_linear(lambda size: quoted_spans(piece * (size // len(piece))), 200_000)
+
+
+PASTED = ["the a a a ", "she said ", "She said: a\n\n", "Ana: a.\n", "From: a\n", "[quote", "| a |\n", '" she ', "他说"]
+
+
+@pytest.mark.parametrize("piece", PASTED)
+def test_a_long_text_full_of_introductions_is_read_in_linear_time(piece):
+    assert_linear(lambda size: own_words(piece * (size // len(piece))), 30_000)

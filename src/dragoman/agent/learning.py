@@ -33,6 +33,7 @@ from dragoman.text.ask_back import ASKS, Resumed, resumed, supplied
 from dragoman.text.form import form
 from dragoman.text.known import asks_for_everything
 from dragoman.text.parts import told_and_asked
+from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning, names_within
 from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value, with_condition
 from dragoman.text.second_person import second_person
@@ -43,6 +44,8 @@ from dragoman.text.wishes import NOTHING_WISHED, Wishing, wishing
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
     from dragoman.core.protocols import Memory, Store
+
+_MARKS = " .,:;!?…\n\t。，：；！？*-"
 
 
 def latest(turns: Sequence[Turn], most: int) -> Sequence[Turn]:
@@ -80,10 +83,10 @@ class TurnLearning:
         with ExitStack() as held:
             for nth in writing:
                 held.enter_context(holds[nth])
-            wishings = [wishing(contexts[nth].last) for nth in writing]
+            wishings = [_own_wishes(contexts[nth].last) for nth in writing]
             proven = {nth for nth in writing if resumptions[nth] is not None and self._has_asked(contexts[nth])}
             stating = [
-                self._without_wishes(_stated(contexts[nth], resumptions[nth] if nth in proven else None), wished)
+                self._to_learn(_stated(contexts[nth], resumptions[nth] if nth in proven else None), wished)
                 for nth, wished in zip(writing, wishings, strict=True)
             ]
             asked = [context for context in stating if context is not None]
@@ -118,6 +121,20 @@ class TurnLearning:
         reply, said = reply_from_json(trace), context.history[-1].text
         drafts = [note.value for note in reply.trace if isinstance(note.value, Draft) and ASKS in note.value.notes]
         return reply.text == said and any(said.endswith(str(draft.notes[ASKS])) for draft in drafts)
+
+    def _to_learn(self, context: Context, wished: Wishing) -> Context | None:
+        """The turn as memory reads it: without its standing wishes, and without what others say in it.
+
+        A quotation, a pasted text or somebody else's words never reach the memory, except in a turn that itself asks
+        to remember or to forget. None where nothing is left.
+        """
+        rest = self._without_wishes(context, wished)
+        if rest is None or form(rest.last).act == "forget":  # whose quotations name the fact
+            return rest
+        own = own_words(rest.last)
+        if own == rest.last or (form(rest.last).act == "remember" and own.split()[:1] == rest.last.split()[:1]):
+            return rest  # the order itself is not quoted: 'Remember "the locker is 12"'
+        return replace(rest, turns=(*rest.history, replace(rest.turns[-1], text=own))) if own.strip(_MARKS) else None
 
     def _without_wishes(self, context: Context, wished: Wishing) -> Context | None:
         """Return the turn without its standing wishes; None if it says nothing else.
@@ -232,6 +249,16 @@ class TurnLearning:
             return (replace(turn, text=with_kinds(text, known()) if names_within(text) else text),)
         asked = with_kinds(asked, known()) if names_within(asked) else asked
         return (*history[len(context.history) :], replace(turn, text=asked))
+
+
+def _own_wishes(text: str) -> Wishing:
+    """The standing wishes that a turn states in the user's own words."""
+    wished, own = wishing(text), own_words(text)
+    if wished.is_empty or own == text:
+        return wished
+    of_own = wishing(own)
+    same = [wish.text for wish in of_own.wished] == [wish.text for wish in wished.wished]
+    return wished if same and len(of_own.ended) == len(wished.ended) else of_own
 
 
 def _stated(context: Context, again: Resumed | None) -> Context:

@@ -9,6 +9,7 @@ from dragoman.core.clock import stamp, zone_of
 from dragoman.core.values import Fact
 from dragoman.text import lazy_re as re
 from dragoman.text.language import language
+from dragoman.text.quotations import is_reported
 from dragoman.text.sentences import sentences
 
 NOW = "now"
@@ -50,7 +51,9 @@ def fleeting_facts(text: str, at: datetime, zone: str | tzinfo = "") -> tuple[Fa
         stated = sentence[:200]
         if sentence.rstrip().endswith(("?", "？")):  # "I'm at the station, when does the ferry leave?"
             stated = stated[: max(stated.rfind(","), stated.rfind("，")) + 1]
-        facts += _chinese(stated) if language(sentence) == "zh" else _english(stated)
+        first = min((found.start() for found in _found(stated)), default=0)
+        if not is_reported(stated[:first]):
+            facts += _chinese(stated) if language(sentence) == "zh" else _english(stated)
     end = stamp(end_of_day(at, zone))
     return tuple(replace(fact, valid_until=end) for fact in facts[:3])
 
@@ -61,6 +64,11 @@ def end_of_day(at: datetime, zone: str | tzinfo = "") -> datetime:
     local = at.astimezone(zoned)
     midnight = datetime.combine(local.date() + timedelta(1), time(), zoned)
     return max(midnight, at + _LEAST)
+
+
+def _found(sentence: str) -> list[re.Match[str]]:
+    patterns = (_HERE, _HURRY, _MINUTES, _CHINESE_HERE, _CHINESE_HURRY)
+    return [match for pattern in patterns if (match := pattern.search(sentence)) is not None]
 
 
 def _english(sentence: str) -> list[Fact]:

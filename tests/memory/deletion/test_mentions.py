@@ -58,12 +58,12 @@ def test_a_turn_mentions_a_word_in_any_case_and_plural_and_not_inside_others():
 
 
 def test_mentions_are_shown_and_deleted_at_the_users_word(assistant, tmp_path):
-    assistant.ask("i have a cat called zorbolin", dialogue="a")
-    assistant.ask("what food does zorbolin need?", dialogue="b")
+    assistant.ask("i own a boat with a zorbolin engine", dialogue="a")
+    assistant.ask("who repairs a zorbolin?", dialogue="b")
     assistant.ask("Do ferries run on Sundays?", dialogue="b")
-    reply = assistant.ask("Forget that I have a cat.", dialogue="c")
-    assert 'It is still mentioned in 1 message, such as "what food does zorbolin need?"' in reply.text
-    assert assistant.mentions() == ("what food does zorbolin need?",)
+    reply = assistant.ask("Forget my boat.", dialogue="c")
+    assert 'It is still mentioned in 1 message, such as "who repairs a zorbolin?"' in reply.text
+    assert assistant.mentions() == ("who repairs a zorbolin?",)
     assert "Deleted: 1 message." in assistant.ask("delete those too", dialogue="c").text
     assert assistant.mentions() == ()
     assert "Do ferries run on Sundays?" in [turn.text for turn in assistant.history(dialogue="b")]
@@ -71,10 +71,10 @@ def test_mentions_are_shown_and_deleted_at_the_users_word(assistant, tmp_path):
 
 
 def test_without_the_users_word_they_stay_and_no_trace_keeps_what_was_shown(assistant, tmp_path):
-    assistant.ask("i have a cat called zorbolin", dialogue="a")
-    assistant.ask("what food does zorbolin need?", dialogue="b")
-    assistant.ask("Forget that I have a cat.", dialogue="c")
-    assert assistant.history(dialogue="b")[0].text == "what food does zorbolin need?"
+    assistant.ask("i own a boat with a zorbolin engine", dialogue="a")
+    assistant.ask("who repairs a zorbolin?", dialogue="b")
+    assistant.ask("Forget my boat.", dialogue="c")
+    assert assistant.history(dialogue="b")[0].text == "who repairs a zorbolin?"
     assert all("zorbolin" not in turn.text for turn in assistant.history(dialogue="c"))
     assert "undo" not in assistant.ask("undo", dialogue="c").text and assistant.mentions() == ()
 
@@ -110,9 +110,9 @@ def test_the_command_shows_them_and_deletes_them_with_yes(tmp_path):
     place = ["--agent", str(tmp_path), "--state", str(tmp_path / "state")]
     with dragoman.load(tmp_path, state=tmp_path / "state") as opened:
         for round_, options in enumerate(([], ["--yes"])):
-            opened.ask("i have a cat called zorbolin", dialogue=f"a{round_}")
-            opened.ask("what food does zorbolin need?", dialogue=f"b{round_}")
-            told = CliRunner().invoke(app, ["forget", "I have a cat called zorbolin.", *place, *options])
+            opened.ask("i own a boat with a zorbolin engine", dialogue=f"a{round_}")
+            opened.ask("who repairs a zorbolin?", dialogue=f"b{round_}")
+            told = CliRunner().invoke(app, ["forget", "I own a boat with a zorbolin engine.", *place, *options])
             assert told.exit_code == 0, told.output
             assert ("more messages that mention it" if options else "still mention it") in told.output
     assert holding(tmp_path / "state", "zorbolin") == []
