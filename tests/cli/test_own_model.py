@@ -152,6 +152,26 @@ def test_doctor_prints_what_an_endpoint_does_and_costs(agent, capfd, monkeypatch
         assert "log-probabilities" in findings["endpoint emulated"]
 
 
+def test_doctor_takes_the_options_of_a_model_that_is_named(agent, capfd, monkeypatch):
+    monkeypatch.setenv("A_KEY", "s3cret")
+    mock = OllamaMock(written)
+    with served(mock) as url:
+        options = [
+            "--model",
+            f"ollama:{mock.model}@{url}",
+            "--models.language.key_env",
+            "A_KEY",
+            "--set",
+            "memory.learn=false",
+        ]
+        command("doctor", "--agent", str(agent), "--json", *options)
+        monkeypatch.delenv("A_KEY")
+        command("doctor", "--agent", str(agent), "--json", *options)
+    with_key, without = capfd.readouterr().out.split("]\n[")
+    assert "profile ollama" in with_key
+    assert "Set A_KEY" in without
+
+
 def test_check_compares_models_in_one_table(agent, capfd, tmp_path):
     mock = OllamaMock(written)
     out = tmp_path / "outcomes.json"

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.terminal import rendering
-from dragoman.cli.terminal.agent_options import Agent, Model, agent_name
+from dragoman.cli.terminal.agent_options import Agent, Model, Overridable, Set, agent_name, overrides, with_model
 from dragoman.core.errors import ConfigError
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command()(doctor)
+    app.command(cls=Overridable)(doctor)
 
 
 def doctor(
@@ -24,6 +24,7 @@ def doctor(
     ] = None,
     agent: Agent = None,
     model: Model = None,
+    settings: Set = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Check the installation and suggest fixes. An agent's endpoint is tried with five requests or so."""
@@ -31,7 +32,7 @@ def doctor(
 
     if name is not None and agent is not None:
         raise ConfigError("Two agents are named.", remedy="Name one.")
-    findings = examine(agent_name(name or agent), model)
+    findings = examine(agent_name(name or agent), with_model(model, overrides(settings)))
     if as_json:
         from dragoman.core.codec import encode
 

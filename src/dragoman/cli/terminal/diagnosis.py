@@ -15,7 +15,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, runtime_checkable
 
-from dragoman.cli.terminal.agent_options import LANGUAGE_MODEL
 from dragoman.core.errors import DragomanError
 from dragoman.core.registry import REGISTRIES, Registry
 from dragoman.core.values import Prompt, Scope
@@ -60,15 +59,16 @@ class Verifiable(Protocol):
     def check_index(self, scope: Scope) -> Sequence[IndexState]: ...
 
 
-def examine(agent: str, model: str | None = None) -> list[Finding]:
-    """Run all checks, from the interpreter to the agent, with another language model where one is named."""
+def examine(agent: str, settings: Mapping[str, str] | None = None) -> list[Finding]:
+    """Run all checks, from the interpreter to the agent with these settings instead of its own."""
+    settings = settings or {}
     return [
         _python(),
         *(_tried(name, partial(_part, name), f"pip install --force-reinstall {name}") for name in _PARTS),
         _tried("home", _home, "Set DRAGOMAN_HOME to a folder that can be written."),
         *_components(),
-        *_agent(agent, model),
-        *_shipped(agent),
+        *_agent(agent, settings),
+        *_shipped(agent, settings),
         *_extras(),
     ]
 
@@ -130,11 +130,11 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"extra {extra}", "note", f"not installed: {what}", f"pip install 'dragoman[{extra}]'")
 
 
-def _shipped(agent: str) -> Iterator[Finding]:
+def _shipped(agent: str, settings: Mapping[str, str]) -> Iterator[Finding]:
     """Check the built-in trained components: file integrity, users and purpose."""
     from dragoman.models.part import open_part, shipped_parts
 
-    owner, tables = _named_in(agent)
+    owner, tables = _named_in(agent, settings)
     for name, place in shipped_parts().items():
         where = [table for table, parts in tables.items() if place in parts]
         had = f"{owner} has it in [{'], ['.join(where)}]" if where else ""
@@ -151,14 +151,14 @@ def _trained(name: str, opened: Callable[[str], Part], had: str) -> Finding:
     return Finding(f"part {name}", "ok", f"{had}. {use.note}".rstrip(" ") if had else f"to use it: {use.line}")
 
 
-def _named_in(agent: str) -> tuple[str, dict[str, list[Path]]]:
+def _named_in(agent: str, settings: Mapping[str, str]) -> tuple[str, dict[str, list[Path]]]:
     """An agent's name and the components named in its config; none if the config cannot be read."""
     from dragoman.agent.build import judge_part, locate
     from dragoman.config import load_config
 
     try:
         file, _ = locate(agent)
-        config = load_config(file)
+        config = load_config(file, settings)
     except DragomanError:
         return agent, {}
     whole = config.resolved()
@@ -182,14 +182,14 @@ def _parts_of(table: Mapping[str, object], folder: Path) -> Iterator[Path]:
                 yield find_part(value, folder=folder)
 
 
-def _agent(agent: str, model: str | None) -> Iterator[Finding]:
+def _agent(agent: str, settings: Mapping[str, str]) -> Iterator[Finding]:
     """Check the agent's config, models and store."""
     from dragoman.agent.build import locate, models_of
     from dragoman.config import load_config
 
     try:
         file, state = locate(agent)
-        config = load_config(file, {LANGUAGE_MODEL: model} if model else {})
+        config = load_config(file, settings)
         language_model, encoder = models_of(config, folder=file.parent, file=str(file))
     except DragomanError as error:
         yield Finding("agent", "broken", error.message, error.remedy)
