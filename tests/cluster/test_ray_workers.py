@@ -66,7 +66,7 @@ def test_what_a_shard_tells_is_heard_with_its_name(fake, toys, monkeypatch):
     _, workers = fake()
     list(
         workers.map(
-            ShardJob("squares", toys.squares), shards(3), told=lambda shard, news: heard.append((shard.name, news))
+            ShardJob("squares", toys.squares), shards(3), listener=lambda shard, news: heard.append((shard.name, news))
         )
     )
     assert ("number 0", "at 0") in heard
@@ -77,7 +77,7 @@ def test_told_in_this_process_is_told_at_once(toys):
     heard = []
     list(
         InProcess().map(
-            ShardJob("squares", toys.squares), shards(2), told=lambda shard, news: heard.append((shard, news))
+            ShardJob("squares", toys.squares), shards(2), listener=lambda shard, news: heard.append((shard, news))
         )
     )
     assert [(shard.name, news) for shard, news in heard] == [("number 0", "at 0"), ("number 1", "at 1")]

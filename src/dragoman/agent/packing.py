@@ -78,13 +78,13 @@ def pack(folder: Path, out: Path) -> PackReport:
     config = _config(text, folder / FILE_NAME)
     copied = []
     for source in _outside_sources(config):
-        given = source["path"]
+        path = source["path"]
         inside = _free_name(str(source.get("name", "documents")), files)
-        found, left_out = _readable(folder / given)
-        files.update({str(inside / name): path for name, path in found.items()})
-        moved = inside / next(iter(found)) if (folder / given).is_file() and found else inside
-        text = _with_path(text, given, moved.as_posix(), folder)
-        copied.append(CopiedSource(str(source.get("name", "")), given, len(found), left_out))
+        readable, left_out = _readable(folder / path)
+        files.update({str(inside / name): path for name, path in readable.items()})
+        moved = inside / next(iter(readable)) if (folder / path).is_file() and readable else inside
+        text = _with_path(text, path, moved.as_posix(), folder)
+        copied.append(CopiedSource(str(source.get("name", "")), path, len(readable), left_out))
     config = _config(text, folder / FILE_NAME)
     _check_inside(config, folder)
     for name in files:
@@ -134,17 +134,17 @@ def _readable(path: Path) -> tuple[dict[str, Path], int]:
         raise ConfigError(f"There is no {path}.", remedy="Correct the path of that source.")
     base = path.parent if path.is_file() else path
     files = {file.origin: file.path for file in find([path], base=base).files}
-    found = {name: file for name, file in files.items() if file.suffix.lower() in readers()}
-    if not found:
+    readable = {name: file for name, file in files.items() if file.suffix.lower() in readers()}
+    if not readable:
         raise ConfigError(f"{path} holds no file that can be read.", remedy="Correct the path of that source.")
-    return dict(sorted(found.items())), len(files) - len(found)
+    return dict(sorted(readable.items())), len(files) - len(readable)
 
 
-def _with_path(text: bytes, given: str, moved: str, folder: Path) -> bytes:
+def _with_path(text: bytes, path: str, moved: str, folder: Path) -> bytes:
     """agent.toml with another path for the sources that had the given one; its other lines stay as they are."""
     before = _config(text, folder / FILE_NAME)
     for source in _outside_sources(before):
-        if source["path"] == given:
+        if source["path"] == path:
             cast("dict[str, Any]", source)["path"] = moved
             break
     lines = text.decode("utf-8").splitlines(keepends=True)
@@ -159,9 +159,7 @@ def _with_path(text: bytes, given: str, moved: str, folder: Path) -> bytes:
         with suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(changed.decode()) == before:
                 return changed
-    raise ConfigError(
-        f"path = '{given}' lies outside of {folder}.", remedy="Copy it beside agent.toml, and name it so."
-    )
+    raise ConfigError(f"path = '{path}' lies outside of {folder}.", remedy="Copy it beside agent.toml, and name it so.")
 
 
 def is_packed(path: Path) -> bool:

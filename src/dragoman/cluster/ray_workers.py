@@ -39,11 +39,14 @@ class RayWorkers:
         self._empty_since: float | None = None
 
     def map(
-        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self,
+        job: ShardJob[S, R],
+        shards: Iterable[Shard[S]],
+        listener: Callable[[Shard[S], object], None] | None = None,
     ) -> Iterator[R]:
         ray, key = self._ray, uuid4().hex
         self._require_gpus(job)
-        board = ray.remote(num_cpus=0)(_Board).remote() if told is not None else None
+        board = ray.remote(num_cpus=0)(_Board).remote() if listener is not None else None
         carried = [ray.put(job)]  # in a list it stays a reference: a worker fetches it once, not with every shard
         run = ray.remote(num_cpus=1, num_gpus=job.gpus, max_retries=RETRIES)(_run)
         source = enumerate(shards)
@@ -56,7 +59,7 @@ class RayWorkers:
             if not waiting:
                 return
             number, shard, result = waiting[0]
-            done = self._awaited(result, shard, lambda: self._hear(board, waiting, told))
+            done = self._awaited(result, shard, lambda: self._hear(board, waiting, listener))
             waiting.popleft()
             yield from done.pieces
             if done.failed is not None:
@@ -87,17 +90,17 @@ class RayWorkers:
         self,
         board: Any,
         waiting: Iterable[tuple[int, Shard[S], Any]],
-        told: Callable[[Shard[S], object], None] | None,
+        listener: Callable[[Shard[S], object], None] | None,
     ) -> None:
         """Forward new progress reports of unfinished shards."""
-        if board is None or told is None:
+        if board is None or listener is None:
             return
         news: dict[int, object] = {}
         with suppress(self._ray.exceptions.RayError):  # progress only
             news = self._ray.get(board.take.remote(), timeout=_TICK)
         for number, shard, _ in waiting:
             if number in news:
-                told(shard, news[number])
+                listener(shard, news[number])
 
     def _at_once(self, job: ShardJob[Any, Any]) -> int:
         """How many shards the cluster can do at this moment; one at least, so that a node that comes has work."""

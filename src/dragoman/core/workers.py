@@ -46,11 +46,14 @@ class Workers(Protocol):
         ...
 
     def map(
-        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self,
+        job: ShardJob[S, R],
+        shards: Iterable[Shard[S]],
+        listener: Callable[[Shard[S], object], None] | None = None,
     ) -> Iterator[R]:
         """The pieces of all shards, in order; shards are taken as they are needed, a few ahead.
 
-        An error of a shard comes after all pieces before it. `told` is given what the work on a shard tells.
+        An error of a shard comes after all pieces before it. `listener` gets what the work on a shard reports.
         """
         ...
 
@@ -61,11 +64,14 @@ class InProcess:
     here = True
 
     def map(
-        self, job: ShardJob[S, R], shards: Iterable[Shard[S]], told: Callable[[Shard[S], object], None] | None = None
+        self,
+        job: ShardJob[S, R],
+        shards: Iterable[Shard[S]],
+        listener: Callable[[Shard[S], object], None] | None = None,
     ) -> Iterator[R]:
         with job.open() as work:
             for shard in shards:
-                yield from work(shard.value, _ignore if told is None else _telling(shard, told))
+                yield from work(shard.value, _ignore if listener is None else _telling(shard, listener))
 
 
 def _telling(shard: Shard[S], progress: Callable[[Shard[S], object], None]) -> Tell:

@@ -61,14 +61,14 @@ def documents_period(question: str, at: datetime, zone: tzinfo) -> Period | None
         return None
     is_chinese = language(opening) == "zh"
     prepared = prepare_chinese(opening) if is_chinese else prepare_english(opening)
-    for found in find_periods(opening, at, zone):
-        before, after = prepared[: found.position], prepared[found.position + len(found.text) :]
+    for phrase in find_periods(opening, at, zone):
+        before, after = prepared[: phrase.position], prepared[phrase.position + len(phrase.text) :]
         if is_chinese:
             is_filter = bool(_AFTER_CHINESE.match(after))
         else:
-            is_filter = bool(_AFTER.match(after) or _WHAT.search(before) or _is_dated(before, found.text))
+            is_filter = bool(_AFTER.match(after) or _WHAT.search(before) or _is_dated(before, phrase.text))
         if is_filter:
-            expression = _OPEN.sub("", found.text)  # "documents from 2025" are those of 2025
+            expression = _OPEN.sub("", phrase.text)  # "documents from 2025" are those of 2025
             period = resolve(expression, at, zone, tense="past")
             if period is not None and _is_past(period, at):
                 return period

@@ -75,7 +75,7 @@ class Service:
         fair = ledger is not None  # without keys there is one user, who may have all threads
         self.threads = ServiceThreads(fair=fair)
         self.agents = {
-            name: Hosted(name, *given, self.settings.quota, self.threads.query) for name, given in agents.items()
+            name: Hosted(name, *parts, self.settings.quota, self.threads.query) for name, parts in agents.items()
         }
         far = {name: hosted.assistant.store for name, hosted in self.agents.items()}
         self.ends = DialogueMatch({name: store.ends for name, store in far.items() if hasattr(store, "ends")})

@@ -228,11 +228,11 @@ def packages_of(suffix: str) -> str | None:
         return None
     from importlib.metadata import PackageNotFoundError, version
 
-    known = []
+    versions = []
     for name in _PACKAGES.get(suffix, ()):
         with suppress(PackageNotFoundError):
-            known.append(f"{name} {version(name)}")
-    return ", ".join(known)
+            versions.append(f"{name} {version(name)}")
+    return ", ".join(versions)
 
 
 def parse(content: bytes, name: str) -> Document:

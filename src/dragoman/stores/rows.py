@@ -184,5 +184,5 @@ def from_cells(cells: Sequence[Cell]) -> Passage:
 @text_cache(maxsize=4096)
 def _meta(text: str) -> Mapping[str, str]:
     """The meta of a row: a user's facts are read with every turn, and reading them is mostly reading this."""
-    found: dict[str, str] = json.loads(text)
-    return found
+    pairs: dict[str, str] = json.loads(text)
+    return pairs

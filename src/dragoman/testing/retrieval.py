@@ -34,7 +34,7 @@ class RetrieverConformance:
 
     question = CONTEXTS[1]
 
-    def found(self, retriever: Retriever, **fields: Any) -> list[Evidence]:
+    def hits(self, retriever: Retriever, **fields: Any) -> list[Evidence]:
         wanted: dict[str, Any] = {"context": self.question, "sources": (DOCUMENTS,), "k": 3}
         request = Request(**(wanted | fields))
         return list(retriever.retrieve([request])[0])
@@ -43,29 +43,29 @@ class RetrieverConformance:
         assert isinstance(retriever, Retriever), "a retriever has retrieve(requests)"
 
     def test_finds_the_answer(self, retriever: Retriever) -> None:
-        ids = [piece.id for piece in self.found(retriever)]
+        ids = [piece.id for piece in self.hits(retriever)]
         assert "d-price" in ids, f"'{self.question.last}' found {ids}"
 
     def test_relevance_is_a_probability(self, retriever: Retriever) -> None:
         for context in CONTEXTS:
             for source in SOURCES:
-                relevance = [piece.relevance for piece in self.found(retriever, context=context, sources=(source,))]
+                relevance = [piece.relevance for piece in self.hits(retriever, context=context, sources=(source,))]
                 assert all(is_probability(value) for value in relevance), f"relevance in [0, 1], not {relevance}"
 
     def test_gives_no_more_than_k_a_source(self, retriever: Retriever) -> None:
         for k in (1, 2):
-            evidence = self.found(retriever, sources=(PERSONA, DOCUMENTS), k=k)
+            evidence = self.hits(retriever, sources=(PERSONA, DOCUMENTS), k=k)
             for source in (PERSONA, DOCUMENTS):
                 count = sum(piece.source == source.name for piece in evidence)
                 assert count <= k, f"{count} of {source.name} for k = {k}"
 
     def test_gives_only_the_sources_asked(self, retriever: Retriever) -> None:
-        assert {piece.source for piece in self.found(retriever)} <= {"DOCUMENTS"}, "other sources were not asked"
+        assert {piece.source for piece in self.hits(retriever)} <= {"DOCUMENTS"}, "other sources were not asked"
 
     def test_never_gives_what_is_to_be_left_out(self, retriever: Retriever) -> None:
         taken: set[str] = set()
         for _ in range(len(SHARED_PASSAGES) + 1):
-            evidence = self.found(retriever, k=1, without=frozenset(taken))
+            evidence = self.hits(retriever, k=1, without=frozenset(taken))
             assert not taken & {piece.id for piece in evidence}, "an id in `without` came back"
             taken.update(piece.id for piece in evidence)
         assert taken <= {passage.id for passage in SHARED_PASSAGES if passage.source == "DOCUMENTS"}
@@ -73,12 +73,12 @@ class RetrieverConformance:
     def test_never_gives_another_users_row(self, retriever: Retriever) -> None:
         for scope, own in ((ANA, "m-ana"), (TOM, "m-tom")):
             context = Context((Turn("user", "Who is called Ferry?"),), scope)
-            ids = {piece.id for piece in self.found(retriever, context=context, sources=(MEMORY,), k=5)}
+            ids = {piece.id for piece in self.hits(retriever, context=context, sources=(MEMORY,), k=5)}
             assert ids <= {own}, f"{scope.user} was given {ids}"
 
     def test_takes_given_evidence(self, retriever: Retriever) -> None:
-        persona_evidence = tuple(self.found(retriever, sources=(PERSONA,)))
-        evidence = self.found(retriever, given=persona_evidence)
+        persona_evidence = tuple(self.hits(retriever, sources=(PERSONA,)))
+        evidence = self.hits(retriever, given=persona_evidence)
         assert {piece.source for piece in evidence} <= {"DOCUMENTS"}, "given evidence is not given back"
 
     def test_batch_equals_one_by_one(self, retriever: Retriever) -> None:

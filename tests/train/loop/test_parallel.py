@@ -31,7 +31,7 @@ def test_a_process_alone_sends_nothing(monkeypatch):
     ranks = Ranks("cpu")
     assert (rank(), size(), ranks.is_first) == (0, 1, True)
     assert ranks.share([1, 2, 3]) == [1, 2, 3]
-    assert ranks.total(2.5) == 2.5 and ranks.told("x") == "x"
+    assert ranks.total(2.5) == 2.5 and ranks.broadcast("x") == "x"
     parameter = torch.nn.Parameter(torch.ones(2))
     ranks.sum_gradients([parameter])
     assert parameter.grad is None

@@ -68,9 +68,9 @@ def tell_trouble(reply: Reply) -> None:
     """Warn, once, that the model failed, where the reply was composed without it."""
     for note in reply.trace:
         notes = note.value.notes if isinstance(note.value, Draft) else {}
-        for said in (str(notes.get("rejected", "")), str(notes.get("judge", ""))):
-            if said.startswith(MODEL_FAILED):
-                tell_once(f"Warning: {said}")
+        for message in (str(notes.get("rejected", "")), str(notes.get("judge", ""))):
+            if message.startswith(MODEL_FAILED):
+                tell_once(f"Warning: {message}")
 
 
 def print_short_why(reply: Reply, console: Console) -> None:

@@ -327,14 +327,18 @@ class _Asking:
             if rng.random() < 0.3:
                 claim = f"{sentence(side)}{rng.choice([', ', ': ', '. '])}{claim}"
             truth: Entailment = "entailed" if side == verdict else "contradicted"
-            evidence = f"{line.shown} {_told(text, rng)}" if rng.random() < 0.7 else f"{_told(text, rng)} {line.shown}"
+            evidence = (
+                f"{line.shown} {_statement(text, rng)}"
+                if rng.random() < 0.7
+                else f"{_statement(text, rng)} {line.shown}"
+            )
             yield PairRow(SET, evidence, claim, kind=f"claim {rule.attribute}", entails=truth)
             if rng.random() < 0.5 and not is_stated:
-                unsupported = f"{line.shown} {_told(wrong, rng)}" if wrong and rng.random() < 0.5 else line.shown
+                unsupported = f"{line.shown} {_statement(wrong, rng)}" if wrong and rng.random() < 0.5 else line.shown
                 yield PairRow(SET, unsupported, claim, kind="claim without its fact", entails="neutral")
             if rng.random() < 0.3:
                 for near in self._near(line, rule, 1):
-                    near_text = f"{near.shown} {_told(text, rng)}"
+                    near_text = f"{near.shown} {_statement(text, rng)}"
                     yield PairRow(SET, near_text, claim, kind="claim of another line", entails="neutral")
         if rng.random() < 0.4:
             again = Draw(rng, draw.side).line(rule)
@@ -359,7 +363,7 @@ def kin(attribute: str) -> set[str]:
     return {attribute}.union(*(group for group in _KIN if attribute in group))
 
 
-def _told(fact: str, rng: random.Random) -> str:
+def _statement(fact: str, rng: random.Random) -> str:
     """Return a fact as evidence text."""
     return rng.choice([fact, f"The user said: {fact}", f"You told me: {fact}"])
 

@@ -147,11 +147,11 @@ def cut(run: str) -> list[str]:
             weight = words.weight.get(run[i:j], words.unseen if j == i + 1 else None)
             if weight is not None and best[i] + weight > best[j]:
                 best[j], start[j] = best[i] + weight, i
-    found: list[str] = []
+    pieces: list[str] = []
     while size:
-        found.append(run[start[size] : size])
+        pieces.append(run[start[size] : size])
         size = start[size]
-    return found[::-1]
+    return pieces[::-1]
 
 
 @text_cache(maxsize=4096)

@@ -22,10 +22,12 @@ class Glossed:
 
 def glossed(context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> Glossed:
     """The glosses of a turn, with the ids of what they stand for."""
-    told = {fact.id: _fact(fact) for fact in facts}
+    glossed_facts = {fact.id: _fact(fact) for fact in facts}
     turns = tuple(replace(turn, text=gloss(turn.text)) for turn in context.turns)
     return Glossed(
-        replace(context, turns=turns), tuple(told.values()), tuple(_option(option, told) for option in options)
+        replace(context, turns=turns),
+        tuple(glossed_facts.values()),
+        tuple(_option(option, glossed_facts) for option in options),
     )
 
 
@@ -40,7 +42,7 @@ def _fact(fact: Evidence) -> Evidence:
     return replace(fact, passage=replace(fact.passage, text=gloss(fact.text)))
 
 
-def _option(option: Option, told: Mapping[str, Evidence]) -> Option:
+def _option(option: Option, glossed_facts: Mapping[str, Evidence]) -> Option:
     passage = option.evidence.passage
     headings = tuple(gloss(heading) for heading in passage.headings)
     decision = option.decision
@@ -49,6 +51,6 @@ def _option(option: Option, told: Mapping[str, Evidence]) -> Option:
         sentence=gloss_lines(whole(option)),
         following="" if is_exception(option.following) else gloss_lines(option.following),
         evidence=replace(option.evidence, passage=replace(passage, title=gloss(passage.title), headings=headings)),
-        fact=None if option.fact is None else told.get(option.fact.id),
+        fact=None if option.fact is None else glossed_facts.get(option.fact.id),
         decision=decision and replace(decision, fact=gloss(decision.fact)),
     )

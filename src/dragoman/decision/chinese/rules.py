@@ -125,16 +125,16 @@ def rule_clauses(sentence: str, verb: str = "") -> tuple[RuleClause, ...]:
     """
     label, sentence = split_label(sentence.strip("。！!- "))
     parts = [part.strip() for part in re.split(r"[，,；;。]|(?<=[！!])", sentence) if part.strip()]
-    found: list[RuleClause] = []
+    clauses: list[RuleClause] = []
     waiting = ""
     for part in parts:
         exception = _EXCEPTION.match(part)
-        if exception and found:
+        if exception and clauses:
             who = exception["last"] or exception["what"] or exception["may"]
-            found[-1] = replace(
-                found[-1],
-                text=f"{found[-1].text}，{part}",
-                exceptions=(*found[-1].exceptions, *groups_of(who, described=True)),
+            clauses[-1] = replace(
+                clauses[-1],
+                text=f"{clauses[-1].text}，{part}",
+                exceptions=(*clauses[-1].exceptions, *groups_of(who, described=True)),
             )
             rest = part[exception.end() :]
             if not rest:
@@ -147,23 +147,23 @@ def rule_clauses(sentence: str, verb: str = "") -> tuple[RuleClause, ...]:
             continue
         bare = _bare_bound(part) if not waiting else ()
         if bare:  # "手捏课：4岁起" is for those of four and older
-            found.append(RuleClause(f"{label}：{part}" if label else part, "permit", bare, (), "who", subject=label))
+            clauses.append(RuleClause(f"{label}：{part}" if label else part, "permit", bare, (), "who", subject=label))
             continue
         clause = _clause(f"{waiting}{part}", verb)
-        if clause.effect == "none" and found and not clause.groups and not waiting:
-            found[-1] = replace(found[-1], text=f"{found[-1].text}，{part}")
+        if clause.effect == "none" and clauses and not clause.groups and not waiting:
+            clauses[-1] = replace(clauses[-1], text=f"{clauses[-1].text}，{part}")
             continue
         if clause.effect == "none":
             waiting = f"{waiting}{part}，"
             continue
-        before = found[-1] if found else None
+        before = clauses[-1] if clauses else None
         if before and not clause.groups and (not content(clause.subject) or re.search("他们|她们|对其", part)):
             clause = replace(clause, groups=before.groups, subject=before.subject, text=f"{before.text}，{clause.text}")
         waiting = ""
-        found.append(clause)
-    if waiting and found:
-        found[-1] = replace(found[-1], text=f"{found[-1].text}，{waiting.rstrip('，')}")
-    return tuple(found)
+        clauses.append(clause)
+    if waiting and clauses:
+        clauses[-1] = replace(clauses[-1], text=f"{clauses[-1].text}，{waiting.rstrip('，')}")
+    return tuple(clauses)
 
 
 def split_label(sentence: str) -> tuple[str, str]:
@@ -288,9 +288,9 @@ def _after(rest: str) -> tuple[Group, ...]:
 def groups_of(text: str, *, described: bool = False) -> tuple[Group, ...]:
     """The people that a text names, by its last part that names some; with `described` any noun counts."""
     for part in reversed(re.split(r"[,，;；]", text)):
-        found = _groups(part, described=described)
-        if found:
-            return found
+        groups = _groups(part, described=described)
+        if groups:
+            return groups
     return ()
 
 
@@ -300,7 +300,7 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
     ends = [*(cut.start() for cut in cuts), len(text)]
     last = _trimmed(text[starts[-1] :].strip())
     people = described or _WHO.search(normalise(last)) is not None
-    found: list[Group] = []
+    groups: list[Group] = []
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         piece = _trimmed(text[start:end].strip())
         plain = spread(normalise(piece))
@@ -312,13 +312,13 @@ def _groups(text: str, *, described: bool) -> tuple[Group, ...]:
         counted = _counted(normalise(piece))
         if counted is not None and not any(bound.attribute in ("age", "height", "weight") for bound in bounds):
             rest = _COUNTED.sub("", normalise(piece))
-            found.append(Group(piece, (), _description(rest), counted))
+            groups.append(Group(piece, (), _description(rest), counted))
         elif bounds:
             joined = i < len(cuts) and cuts[i][0] == "、" and not re.search(PERSON, plain)
-            found.append(Group(piece, bounds, all_of=joined))
+            groups.append(Group(piece, bounds, all_of=joined))
         elif description and (people or _WHO.search(plain)):
-            found.append(Group(piece, (), description))
-    return tuple(found)
+            groups.append(Group(piece, (), description))
+    return tuple(groups)
 
 
 def _counted(piece: str) -> Counted | None:
@@ -372,13 +372,13 @@ def matches(description: str, fact: str, question: str = "") -> bool | None:
         each = [truth for clause in clauses if (truth := matches(description, clause, question)) is not None]
         if each:
             return each[-1]
-    told = f"{canonical(fact)} {' '.join(_kinds(fact))}"
-    if "学生" in canonical(description) and "毕业" in told:
+    plain = f"{canonical(fact)} {' '.join(_kinds(fact))}"
+    if "学生" in canonical(description) and "毕业" in plain:
         return False
-    held = sum(1 for token in wanted if token in told)
-    if held < _LEAST_HELD * len(wanted) or (len(wanted) == 1 and canonical(description) not in told):
-        return _sibling(description, told)
-    denied = is_negated(told[: max(told.rfind(token) for token in wanted if token in told) + 1])
+    shared = sum(1 for token in wanted if token in plain)
+    if shared < _LEAST_HELD * len(wanted) or (len(wanted) == 1 and canonical(description) not in plain):
+        return _sibling(description, plain)
+    denied = is_negated(plain[: max(plain.rfind(token) for token in wanted if token in plain) + 1])
     return is_negated(canonical(description)) == denied  # "伤口还没好" denies what comes after
 
 
@@ -387,12 +387,12 @@ def _kinds(fact: str) -> list[str]:
     return [kind for kind, members in categories("zh").things.items() if any(word in fact for word in members)]
 
 
-def _sibling(description: str, told: str) -> bool | None:
+def _sibling(description: str, plain: str) -> bool | None:
     """False where a fact names another card or ticket of the same kind: whoever has a 季卡 is no holder of a 月卡."""
     own = re.search(r"(?P<which>[^的有买办持]{1,2})(?P<kind>[卡票证板])", canonical(description))
     if own is None:
         return None
-    other = re.search(rf"(?P<which>[一-龥]){own['kind']}(?!车)", told)
+    other = re.search(rf"(?P<which>[一-龥]){own['kind']}(?!车)", plain)
     return False if other and other["which"] != own["which"][-1] else None
 
 

@@ -71,11 +71,11 @@ def extreme(question: str, rows: Sequence[str]) -> tuple[Row, str, str] | None:
     named = sorted(columns, key=lambda name: (-len(content(name) & asked), name))
     for name in named[:1] if content(named[0]) & asked else []:
         values = [(_amount(value), row, value) for row in parsed for column, value in row.cells if column == name]
-        known = [(number, row, value) for number, row, value in values if number is not None]
-        if len(known) < len(parsed):
+        numbered = [(number, row, value) for number, row, value in values if number is not None]
+        if len(numbered) < len(parsed):
             return None
-        best = (max if most[0] in _GREATEST else min)(known, key=lambda each: each[0])
-        if sum(number == best[0] for number, _, _ in known) == 1:
+        best = (max if most[0] in _GREATEST else min)(numbered, key=lambda each: each[0])
+        if sum(number == best[0] for number, _, _ in numbered) == 1:
             return best[1], name, best[2]
     return _of_all_prices(most[0], parsed, columns) if most[0] in _BY_PRICE else None
 
@@ -184,8 +184,8 @@ def fits(question: str, row: Row, facts: Sequence[str]) -> Decision | None:
 
 def inline_options(question: str, sentence: str, facts: Sequence[str]) -> tuple[TableAnswer | None, Decision | None]:
     """The choice among options that a sentence lists: "儿童组（12岁以下）、少年组（12到17岁）"."""
-    found = [(match["name"].strip(), match["who"]) for match in _INLINE.finditer(sentence)]
-    judged = [(name, who, eligible(who, facts, question)) for name, who in found if re.search("岁|级|米", who)]
+    pairs = [(match["name"].strip(), match["who"]) for match in _INLINE.finditer(sentence)]
+    judged = [(name, who, eligible(who, facts, question)) for name, who in pairs if re.search("岁|级|米", who)]
     if len(judged) < 2:
         return None, None
     chosen = [each for each in judged if each[2].verdict == "yes"]

@@ -41,16 +41,16 @@ def _table() -> tuple[re.Pattern[str], dict[str, str], tuple[tuple[str, re.Patte
     source = files("dragoman.decision").joinpath("data", "zh_words.toml").read_text(encoding="utf-8")
     content = tomllib.loads(source)
     first = {other: words.split()[0] for words in content["same"]["words"] for other in words.split()[1:]}
-    found = re.compile("|".join(re.escape(word) for word in sorted(first, key=len, reverse=True)))
+    synonyms = re.compile("|".join(re.escape(word) for word in sorted(first, key=len, reverse=True)))
     matters = tuple((name, re.compile(pattern)) for name, pattern in content["matters"].items())
-    return found, first, matters
+    return synonyms, first, matters
 
 
 @text_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """A text with numerals as digits and each synonym in its first form."""
-    found, first, _ = _table()
-    return found.sub(lambda match: first[match[0]], normalise(text))
+    synonyms, first, _ = _table()
+    return synonyms.sub(lambda match: first[match[0]], normalise(text))
 
 
 @text_cache(maxsize=4096)
@@ -58,17 +58,17 @@ def tokens(text: str) -> frozenset[str]:
     """Return the tokens by which texts are compared: characters, pairs of them, numbers, `@` days and seasons, `#` matters."""
     _, _, matters = _table()
     plain = canonical(text)
-    found = {f"#{name}" for name, pattern in matters if pattern.search(normalise(text)) or pattern.search(plain)}
+    matches = {f"#{name}" for name, pattern in matters if pattern.search(normalise(text)) or pattern.search(plain)}
     for match in _CALENDAR.finditer(plain):
-        found.update(f"@{word}" for word in (match[0].removesuffix("份"), _DAYS.get(match[0], "")) if word)
+        matches.update(f"@{word}" for word in (match[0].removesuffix("份"), _DAYS.get(match[0], "")) if word)
     for run in _RUN.findall(_FILLER.sub(" ", _CALENDAR.sub(" ", plain))):
         if not "\u3400" <= run[0] <= "\u9fff":
-            found.add(run)
+            matches.add(run)
             continue
-        found.update(char for char in run if char not in _PLAIN)
+        matches.update(char for char in run if char not in _PLAIN)
         pairs = (run[i : i + 2] for i in range(len(run) - 1))
-        found.update(pair for pair in pairs if pair[0] not in _PLAIN and pair[1] not in _PLAIN)
-    return frozenset(found)
+        matches.update(pair for pair in pairs if pair[0] not in _PLAIN and pair[1] not in _PLAIN)
+    return frozenset(matches)
 
 
 def content(text: str) -> frozenset[str]:

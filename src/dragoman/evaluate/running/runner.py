@@ -122,7 +122,9 @@ class _TableRun:
             return
         job = self._job(workers)
         with _collected_between() as collect:
-            for answered in workers.map(job, self._shards(collect), told=lambda shard, system: self._tell(str(system))):
+            for answered in workers.map(
+                job, self._shards(collect), listener=lambda shard, system: self._tell(str(system))
+            ):
                 self._keep(answered)
         self._tell(self._systems[-1].name)
 

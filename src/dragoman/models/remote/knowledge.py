@@ -66,8 +66,8 @@ class Knowledge:
             if self._profile is None:
                 self._profile = self._read() or self._discover()
             elif self._is_assumed and self._clock() - self._asked_at >= _AGAIN:
-                found = self._discover()
-                self._profile = self._profile if self._is_assumed else found  # with what it has refused since
+                profile = self._discover()
+                self._profile = self._profile if self._is_assumed else profile  # with what it has refused since
             return self._profile
 
     @property

@@ -22,7 +22,7 @@ class AnswerText:
     finish: str = ""
     _text: str = ""
     _made: int = 0
-    _told: int = 0
+    _count: int = 0
     _decode: Callable[[Sequence[int]], str] = lambda tokens: ""
 
     @property
@@ -53,7 +53,7 @@ class AnswerText:
         sure = text[: len(text) - withheld]
         if not last and not self.finish and sure.endswith(_HALF_READ):
             sure = sure.rstrip(_HALF_READ)
-        piece, self._told = sure[self._told :], max(self._told, len(sure))
+        piece, self._count = sure[self._count :], max(self._count, len(sure))
         return piece
 
     def draft(self, notes: Mapping[str, str | float] | None = None) -> Draft:

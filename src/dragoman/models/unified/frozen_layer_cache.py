@@ -93,9 +93,9 @@ class FrozenLayerCache:
         packed = pack_layouts(trees)
         outputs: list[Tensor] = []
 
-        def keep(layer: object, given: object, said: Any) -> None:
-            self._in_tuple = isinstance(said, tuple)
-            outputs.append(said[0] if self._in_tuple else said)
+        def keep(layer: object, inputs: object, output: Any) -> None:
+            self._in_tuple = isinstance(output, tuple)
+            outputs.append(output[0] if self._in_tuple else output)
 
         hook = self._layers[self.count - 1].register_forward_hook(keep)
         try:

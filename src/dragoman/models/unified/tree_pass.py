@@ -175,13 +175,13 @@ class Passes:
         prefix, layers = self.prefixes.find(row.trunk)
         return min(prefix, first_place), layers
 
-    def _cache(self, known: Sequence[tuple[int, Layers]], past: int) -> Any:
+    def _cache(self, prefixes: Sequence[tuple[int, Layers]], past: int) -> Any:
         """Join cached prefixes into one cache of `past` keys; shorter ones are padded with masked keys."""
         cache = _library().DynamicCache()
         if not past:
             return cache
-        for layer in range(max(len(layers) for _, layers in known)):
-            pairs = [(start, layers[layer] if start else None) for start, layers in known]
+        for layer in range(max(len(layers) for _, layers in prefixes)):
+            pairs = [(start, layers[layer] if start else None) for start, layers in prefixes]
             example = next(pair for _, pair in pairs if pair is not None)
             joined = []
             for which in (0, 1):

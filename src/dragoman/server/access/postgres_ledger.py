@@ -115,8 +115,8 @@ class PostgresLedger:
         """Close the connections; a later call opens them again."""
         self._database.close()
 
-    def _now(self, given: float) -> float | None:
-        return given if self._own_clock else None
+    def _now(self, at: float) -> float | None:
+        return at if self._own_clock else None
 
     def _run(self, sql: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         return self._database.once(sql.format(schema=f'"{self._database.schema}"'), values)

@@ -44,9 +44,9 @@ class Upload:
     content: BinaryIO
 
 
-def safe_name(given: str) -> PurePosixPath:
+def safe_name(name: str) -> PurePosixPath:
     """The path of an uploaded file inside its folder; raises an error for a name that leads elsewhere."""
-    name = unicodedata.normalize("NFC", given.replace("\\", "/"))
+    name = unicodedata.normalize("NFC", name.replace("\\", "/"))
     parts = name.split("/")
     wrong = (
         not name

@@ -62,14 +62,14 @@ def _choice(request: ChatRequest) -> tuple[ToolChoice, str]:
 
 
 def _tools(request: ChatRequest) -> tuple[ToolSpec, ...]:
-    given = request.tools or []
-    if len(given) > _MOST_TOOLS:
-        raise refused("tools", f"There are {len(given)}; at most {_MOST_TOOLS} are taken.")
-    size = len(dumps([tool.model_dump(mode="json") for tool in given]))
+    declared = request.tools or []
+    if len(declared) > _MOST_TOOLS:
+        raise refused("tools", f"There are {len(declared)}; at most {_MOST_TOOLS} are taken.")
+    size = len(dumps([tool.model_dump(mode="json") for tool in declared]))
     if size > _MOST_BYTES:
         raise refused("tools", f"They have {size:,} bytes; at most {_MOST_BYTES:,} are taken.")
     tools: dict[str, ToolSpec] = {}
-    for place, tool in enumerate(given):
+    for place, tool in enumerate(declared):
         function = tool.function
         if tool.type != "function" or function is None:
             raise refused(f"tools.{place}.type", f"Tools of the type '{tool.type[:40]}' are not supported.")

@@ -109,14 +109,14 @@ class ResponseInput:
 
 def response_input(request: ResponsesRequest, earlier: list[View]) -> ResponseInput:
     """Parse the input of a response; `earlier` are the messages before it."""
-    given: dict[str, Any] = dict(request.model_extra or {})
+    fields: dict[str, Any] = dict(request.model_extra or {})
     for name in _REFUSED:
-        if given.pop(name, None):
+        if fields.pop(name, None):
             raise refused(name, RESPONSE_PARAMETERS[name].note)
-    given.pop("stream_options", None)  # without meaning for an agent, but with one in a chat request
+    fields.pop("stream_options", None)  # without meaning for an agent, but with one in a chat request
     if request.text is not None and (verbosity := (request.text.model_extra or {}).get("verbosity")) is not None:
-        given["text.verbosity"] = verbosity
-    tools = response_tools(given)
+        fields["text.verbosity"] = verbosity
+    tools = response_tools(fields)
     messages = list(earlier)
     items = [{"content": request.input}] if isinstance(request.input, str) else [i.model_dump() for i in request.input]
     for place, item in enumerate(items):
@@ -126,13 +126,13 @@ def response_input(request: ResponsesRequest, earlier: list[View]) -> ResponseIn
         messages.insert(0, {"role": "system", "content": request.instructions})
     for name in _PASSED_ON:
         if getattr(request, name) is not None:
-            given[name] = getattr(request, name)
+            fields[name] = getattr(request, name)
     form = request.text.format if request.text else None
     if form is not None and form.get("type", "text") != "text":
         schema = {"name": str(form.get("name", "reply"))[:200], "schema": form.get("schema") or {}}
-        given["response_format"] = {"type": form["type"], "json_schema": schema}
+        fields["response_format"] = {"type": form["type"], "json_schema": schema}
     limits = {"max_tokens": request.max_output_tokens}
-    fields = {**given, **tools.fields, "model": request.model, "messages": messages, **limits}
+    fields = {**fields, **tools.fields, "model": request.model, "messages": messages, **limits}
     return ResponseInput(fields, tools, calls[0] if calls else None)
 
 

@@ -46,7 +46,7 @@ class UnfilledError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Offer:
     """Values that a turn offers for a schema."""
 
     text: str
@@ -156,20 +156,20 @@ def fill(schema: Mapping[str, Json], reply: Reply) -> str:
     return json.dumps(_object(schema, content), ensure_ascii=False)
 
 
-def _object(schema: Mapping[str, Json], found: _Found) -> dict[str, Json]:
+def _object(schema: Mapping[str, Json], offer: _Offer) -> dict[str, Json]:
     required = schema.get("required", ())
     filled: dict[str, Json] = {}
     for name, inner in schema["properties"].items():
         try:
-            filled[name] = _value(name, inner, found)
+            filled[name] = _value(name, inner, offer)
         except UnfilledError as unfilled:
             if name in required:
-                refusal = str(unfilled) or f"The reply says nothing for '{name}'. It says: {found.text}"
+                refusal = str(unfilled) or f"The reply says nothing for '{name}'. It says: {offer.text}"
                 raise UnfilledError(refusal) from None
     return filled
 
 
-def _filled_values(reply: Reply) -> _Found | None:
+def _filled_values(reply: Reply) -> _Offer | None:
     drafts = [note.value for note in reply.trace if isinstance(note.value, Draft)]
     draft = drafts[-1] if drafts else Draft(reply.text)
     if draft.notes.items() >= NO_ANSWER.items():
@@ -191,7 +191,7 @@ def _filled_values(reply: Reply) -> _Found | None:
     decision = {"yes": True, "no": False}.get(why.outcome) if why else None
     numbers = _numbers(why.value) if why and why.value else _numbers(answer)
     quotes = tuple((piece.text, heading_path(piece.passage)) for piece in quoted)
-    return _Found(answer, values, lists, decision, numbers, reply.confidence, quotes)
+    return _Offer(answer, values, lists, decision, numbers, reply.confidence, quotes)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -204,40 +204,40 @@ def _is_plain(number: str) -> bool:
     return re.fullmatch(r"-?\d+(?:\.\d+)?|-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", number) is not None
 
 
-def _value(name: str, schema: Mapping[str, Json], found: _Found) -> Json:
+def _value(name: str, schema: Mapping[str, Json], offer: _Offer) -> Json:
     if "const" in schema:
         return schema["const"]
     kinds = _kinds(schema)
     if "enum" in schema:
-        return _choice(schema["enum"], found, nullable="null" in kinds)
+        return _choice(schema["enum"], offer, nullable="null" in kinds)
     for inner in schema.get("anyOf", ()):
         if _kinds(inner) != {"null"}:
             with suppress(UnfilledError):
-                return _value(name, inner, found)
-    value = _plain(name, schema, kinds, found)
+                return _value(name, inner, offer)
+    value = _plain(name, schema, kinds, offer)
     if value is None and "null" not in kinds:
         raise UnfilledError
     return value
 
 
-def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], found: _Found) -> Json:
+def _plain(name: str, schema: Mapping[str, Json], kinds: set[str], offer: _Offer) -> Json:
     """A value by its type; None where the turn has none."""
     if "object" in kinds and "properties" in schema:
-        return _object(schema, found)
+        return _object(schema, offer)
     if "array" in kinds and "object" in _kinds(schema.get("items", {})):
-        return [_object(schema["items"], _of_quote(*quote)) for quote in found.quotes] or None
-    if "boolean" in kinds and found.decision is not None:
-        return found.decision
-    if kinds & {"number", "integer"} and (number := _number(name, found, whole="number" not in kinds)) is not None:
+        return [_object(schema["items"], _of_quote(*quote)) for quote in offer.quotes] or None
+    if "boolean" in kinds and offer.decision is not None:
+        return offer.decision
+    if kinds & {"number", "integer"} and (number := _number(name, offer, whole="number" not in kinds)) is not None:
         return number
     if "array" in kinds and _kinds(schema.get("items", {"type": "string"})) == {"string"}:
-        return list(found.lists.get(_sort(name.removesuffix("s")) or "", ())) or None
-    return (found.values.get(_sort(name) or "", "") or None) if "string" in kinds else None
+        return list(offer.lists.get(_sort(name.removesuffix("s")) or "", ())) or None
+    return (offer.values.get(_sort(name) or "", "") or None) if "string" in kinds else None
 
 
-def _of_quote(text: str, place: str) -> _Found:
+def _of_quote(text: str, place: str) -> _Offer:
     """Return the values that one quoted passage offers for a schema."""
-    return _Found(text, {"quote": text, "answer": text, "source": place}, {}, None, (), 0.0)
+    return _Offer(text, {"quote": text, "answer": text, "source": place}, {}, None, (), 0.0)
 
 
 def _kinds(schema: Mapping[str, Json]) -> set[str]:
@@ -252,12 +252,12 @@ def _sort(name: str) -> str | None:
     return next((sort for sort, names in _NAMES.items() if words & set(names)), None)
 
 
-def _number(name: str, found: _Found, *, whole: bool) -> float | int | None:
+def _number(name: str, offer: _Offer, *, whole: bool) -> float | int | None:
     if name.lower() in ("confidence", "probability") and not whole:
-        return found.confidence
-    if len(found.numbers) != 1:
+        return offer.confidence
+    if len(offer.numbers) != 1:
         return None
-    (number,) = found.numbers
+    (number,) = offer.numbers
     return int(number) if number.is_integer() else None if whole else number
 
 
@@ -273,12 +273,12 @@ def _names(text: str, option: str) -> bool:
     return False
 
 
-def _choice(options: Sequence[Json], found: _Found, *, nullable: bool) -> Json:
+def _choice(options: Sequence[Json], offer: _Offer, *, nullable: bool) -> Json:
     """The only option that the answer names; yes and no stand for the decision."""
-    decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(found.decision, ())  # type: ignore[arg-type]  # None has no words
+    decided = {True: ("yes", "true", "allowed"), False: ("no", "false", "not allowed")}.get(offer.decision, ())  # type: ignore[arg-type]  # None has no words
     matches = [option for option in options if isinstance(option, str) and option.lower() in decided]
     if not matches:
-        matches = [option for option in options if isinstance(option, str) and _names(found.text, option)]
+        matches = [option for option in options if isinstance(option, str) and _names(offer.text, option)]
     if len(matches) == 1:
         return matches[0]
     if nullable or None in options:

@@ -117,13 +117,13 @@ def _gate(y: float, probability: float, text: str) -> str:
 
 
 def _stop(stop: Stop, x: float, y: float, width: float, words: Mapping[str, str]) -> str:
-    if stop.found is None:
+    if stop.hits is None:
         below = words["graph.asking"]
-    elif stop.failed and not stop.found:
+    elif stop.failed and not stop.hits:
         below = words["graph.failed"]
     else:
         best = "" if stop.best is None else f" · {words['graph.best']} {stop.best:.2f}"
-        below = f"{stop.found} {words['graph.found']}{best}"
+        below = f"{stop.hits} {words['graph.found']}{best}"
     return _box(x, y, width, (stop.source, below), "node failed" if stop.failed else "node", number=stop.step + 1)
 
 

@@ -34,11 +34,11 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A source in step number `step` of the plan; `found` counts its hits and is None until it was searched."""
+    """A source in step number `step` of the plan; `hits` counts its hits and is None until it was searched."""
 
     source: SourceName
     step: int
-    found: int | None = None
+    hits: int | None = None
     best: float | None = None
     failed: bool = False
 

@@ -88,7 +88,7 @@ class WhyPanel:
                 el("p", warning, "warning", role="note")
         if picture.stops or picture.cards:
             heading(words["why.looked" if picture.worth == "no answer" else "why.evidence"])
-            if not picture.cards and all(stop.found is not None for stop in picture.stops):
+            if not picture.cards and all(stop.hits is not None for stop in picture.stops):
                 el("p", words["why.nothing"], "muted")
         self._evidence(picture.cards)
         if picture.verdict is not None:

@@ -88,8 +88,8 @@ def _files(seat: Seat, source: str) -> list[View]:
     return uploads.files(seat, seat.source(source))
 
 
-def _put(seat: Seat, source: Source, given: list[Upload]) -> View:
-    report = uploads.put(seat, source, given)
+def _put(seat: Seat, source: Source, files: list[Upload]) -> View:
+    report = uploads.put(seat, source, files)
     return {
         "files": report.files,
         "added": report.added,

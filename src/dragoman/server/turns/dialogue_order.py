@@ -111,12 +111,12 @@ class Usher:
         finally:
             self._looking = None
 
-    def _tell(self, asked: Sequence[Receipt], found: Mapping[Receipt, bool], error: Exception | None = None) -> bool:
+    def _tell(self, asked: Sequence[Receipt], states: Mapping[Receipt, bool], error: Exception | None = None) -> bool:
         """Start the turns that are first; returns whether there were any."""
-        called = [place for place in asked if found.get(place, True) and place in self._waiting]
+        called = [place for place in asked if states.get(place, True) and place in self._waiting]
         for place in called:
             begin, lost = self._waiting.pop(place)
-            if place in found:
+            if place in states:
                 begin()
             else:
                 lost(error or _taken_away())

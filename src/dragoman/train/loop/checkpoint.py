@@ -67,9 +67,9 @@ def identity(job: Job) -> dict[str, str]:
     beside = referenced(job.recipe)
     return {
         "recipe": _digest(json.dumps(recipe, sort_keys=True)),
-        "training data": _digest(_told(job.train)),
-        "dev data": _digest(_told(job.dev)),
-        "auxiliary data": _digest(_told(job.aux)) if job.aux else "",
+        "training data": _digest(_corpus_text(job.train)),
+        "dev data": _digest(_corpus_text(job.dev)),
+        "auxiliary data": _digest(_corpus_text(job.aux)) if job.aux else "",
         "files that the recipe names": _digest(json.dumps(beside, sort_keys=True)) if beside else "",
     }
 
@@ -119,7 +119,7 @@ class Checkpoints:
                 if not state.finished:
                     save_file(_copied(_changing(model)), partial / _MODEL)
                     save_file(dict(_moments(model, optimiser)), partial / _OPTIMISER)
-                (partial / _STATE).write_text(self._told(model, state), encoding="utf-8")
+                (partial / _STATE).write_text(self._state_text(model, state), encoding="utf-8")
                 for file in partial.iterdir():
                     sync_file(file)
                 sync_folder(partial)
@@ -154,7 +154,7 @@ class Checkpoints:
         whole = [place for place in self._place.iterdir() if not place.name.startswith(".")]
         return max(whole, key=lambda place: place.name, default=None)
 
-    def _told(self, model: torch.nn.Module, state: TrainingState) -> str:
+    def _state_text(self, model: torch.nn.Module, state: TrainingState) -> str:
         table = {
             "format": FORMAT,
             "of": self._of,
@@ -244,7 +244,7 @@ def _put_moments(model: torch.nn.Module, optimiser: torch.optim.Optimizer, saved
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
-def _told(corpus: Corpus) -> str:
+def _corpus_text(corpus: Corpus) -> str:
     files = [dict(origin) for origin in corpus.origin]
     return json.dumps([files, [example.id for example in corpus.examples]], sort_keys=True, default=str)
 

@@ -71,7 +71,7 @@ class Ranks:
         torch.distributed.all_reduce(tensor)
         return float(tensor)
 
-    def told(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """The value of the first process, sent to all others."""
         if self.size == 1:
             return value
@@ -83,7 +83,7 @@ class Ranks:
 
     def wait(self) -> None:
         """Wait for all processes."""
-        self.told(None)
+        self.broadcast(None)
 
     def _join(self) -> None:
         import torch

@@ -159,7 +159,7 @@ class _Loop:
         measures: dict[str, float] = {}
         if self._ranks.is_first:
             measures = self._measured()
-        measures = self._ranks.told(measures)
+        measures = self._ranks.broadcast(measures)
         if metric not in measures:
             raise UnknownNameError("train.metric", metric, measures, remedy="Set one of these, with --fresh.")
         value = measures[metric]

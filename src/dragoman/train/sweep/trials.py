@@ -215,7 +215,7 @@ class Trials:
             if isinstance(news, Progress):
                 tell(replace(news, stage=f"{shard.name}: {news.stage}"))
 
-        return self._workers.map(job, shards, told=hear)
+        return self._workers.map(job, shards, listener=hear)
 
     def _take(self, trial: Trial, tried: _Tried) -> str:
         """Write the files of a worker, `part.json` last; returns the reason of a failure."""

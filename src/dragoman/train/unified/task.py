@@ -187,7 +187,7 @@ class UnifiedTask:
             values = torch.tensor([packed_batch.places[i].value or 0.0 for i in judged], device=self._device)
             targets = similarity_targets(values, soft=self._settings.soft)
             options = torch.tensor(self._evaluation, device=self._device).expand(len(judged), -1)
-            costs, tens = self._said(at[judged], options, targets, over=self._settings.over)
+            costs, tens = self._option_costs(at[judged], options, targets, over=self._settings.over)
             each = each.index_put((torch.tensor(judged, device=self._device),), costs)
         if others:
             costs = self._tokens_said([packed_batch.places[i] for i in others], at[others])
@@ -282,11 +282,11 @@ class UnifiedTask:
             costs_by_place = costs_by_place.index_put((torch.tensor(closed, device=self._device),), costs)
         if open_ones:
             ones = torch.ones(len(open_ones), 1, device=self._device)
-            costs, _ = self._said(at[open_ones], targets[open_ones], ones, over="vocabulary")
+            costs, _ = self._option_costs(at[open_ones], targets[open_ones], ones, over="vocabulary")
             costs_by_place = costs_by_place.index_put((torch.tensor(open_ones, device=self._device),), costs)
         return costs_by_place
 
-    def _said(self, at: Tensor, options: Tensor, shares: Tensor, *, over: Over) -> tuple[Tensor, Tensor]:
+    def _option_costs(self, at: Tensor, options: Tensor, shares: Tensor, *, over: Over) -> tuple[Tensor, Tensor]:
         """-sum t log p at each place for shares (P, K) of its options (P, K), and the options' logits.
 
         In chunks that are computed again in the backward pass: logits of a whole vocabulary fill any memory.
