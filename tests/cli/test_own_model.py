@@ -120,6 +120,15 @@ def test_weights_that_are_not_here_are_told_before_the_first_turn(agent, capfd, 
     assert words in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("cut", [None, 3, 0])
+def test_what_is_no_gguf_file_is_told_before_the_first_turn(agent, capfd, tmp_path, cut):
+    place = tmp_path / "mine.gguf"
+    place.mkdir() if cut is None else place.write_bytes(b"GGUF"[:cut])
+    assert command("ask", "--agent", str(agent), "--model", str(place), "What does it cost?") == 1
+    said = capfd.readouterr()
+    assert str(place) in said.err and "Give a GGUF file" in said.err and said.out == ""
+
+
 def test_a_missing_key_is_told_before_the_first_turn(agent, capfd, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for ask in (["ask", "What does it cost?"], ["chat"]):

@@ -188,6 +188,23 @@ def path(name_or_path: str | Path) -> Path:
     return find(str(name_or_path)).path
 
 
+def gguf_file(name_or_path: str | Path) -> Path:
+    """The path of weights that are one GGUF file; whatever else it names is an error."""
+    place = path(name_or_path)
+    fetched = str(name_or_path) in CATALOGUE or (isinstance(name_or_path, str) and is_address(name_or_path))
+    remedy = f"Run `dragoman models pull {name_or_path}`" if fetched else "Give a GGUF file"
+    try:
+        with place.open("rb") as opened:
+            magic = opened.read(4)
+    except OSError as error:
+        raise WeightsError(f"'{place}' cannot be read: {error.strerror}.", remedy=f"{remedy}.") from error
+    if magic != b"GGUF":
+        raise WeightsError(
+            f"'{place}' is not a GGUF file.", remedy=f"{remedy}, or give a name of `dragoman models list`."
+        )
+    return place
+
+
 def size(name_or_path: str | Path) -> int:
     """The bytes of weights, without fetching them; 0 where they are not here and not in the catalogue."""
     if str(name_or_path) in CATALOGUE:

@@ -10,13 +10,16 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_socket import enable_socket, socket_allow_hosts
 from tests.effort import assert_linear
 
-from dragoman.core.errors import EndpointError, LimitError
+from dragoman.core.errors import ConfigError, EndpointError, LimitError
 from dragoman.core.values import Draft, Prompt
 from dragoman.models.metering import metered
 from dragoman.models.remote.answers import AnswerToken, Delta, join_deltas
+from dragoman.models.remote.endpoint import is_url
 from dragoman.models.remote.model import RemoteModel
 
 pytestmark = pytest.mark.trust
@@ -398,3 +401,29 @@ def test_a_packed_body_is_refused_before_it_is_unpacked(coding):
     )
     with pytest.raises(EndpointError, match="content encoding"):
         model.generate([PROMPT], max_tokens=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("http://localhost:11434/v1", True),
+        ("https://[::1]:8000/v1", True),
+        ("http://", False),
+        ("http://[::1", False),
+        ("http://host:port/v1", False),
+        ("http://host:99999", False),
+        ("ftp://host/v1", False),
+        ("host/v1", False),
+    ],
+)
+def test_an_address_has_a_scheme_a_host_and_a_port_that_there_can_be(text, good):
+    assert is_url(text) == good
+    if not good:
+        with pytest.raises(ConfigError, match="not an address"):
+            RemoteModel(url=text, model="m")
+
+
+@given(st.text())
+def test_whatever_is_given_as_an_address_is_taken_or_refused_in_words(text):
+    with suppress(ConfigError):
+        RemoteModel(url=f"http://{text}", model="m").close()

@@ -182,7 +182,7 @@ def fetch_weights(agent: str, settings: Mapping[str, str]) -> None:
         weights.path(name)
     language = config.models.language
     if str(language.get("kind", "")).partition(".v")[0] in ("llamacpp", "model.llamacpp") and "weights" in language:
-        weights.path(str(language["weights"]))  # a file that is not here is told before the first turn
+        weights.gguf_file(str(language["weights"]))  # a file that is not here is told before the first turn
 
 
 def interactive() -> bool:

@@ -119,16 +119,7 @@ class LlamaServer:
         return _checked(answer) if isinstance(answer, dict) else answer
 
     def _start(self) -> Any:
-        place = catalogue.path(self.weights)
-        try:
-            with place.open("rb") as opened:
-                magic = opened.read(4)
-        except OSError as error:
-            raise WeightsError(f"'{place}' cannot be read: {error.strerror}.", remedy="Give a GGUF file.") from error
-        if magic != b"GGUF":
-            raise WeightsError(
-                f"'{place}' is not a GGUF file.", remedy=f"Run `dragoman models pull {self.weights}`, or give another."
-            )
+        place = catalogue.gguf_file(self.weights)
         xllamacpp = _library()
         params = xllamacpp.CommonParams()
         params.model.path = str(place)
@@ -158,8 +149,8 @@ class LlamaServer:
                     remedy="Give the base that the adapter was trained on, or copy both files again.",
                 ) from error
             raise WeightsError(
-                f"'{place}' cannot be loaded: {error}.",
-                remedy=f"Run `dragoman models pull {self.weights}` if it is of the catalogue, or give another file.",
+                f"'{place}' cannot be loaded: {str(error).rstrip('.')}.",
+                remedy="Fetch or copy it again, since it may be cut short; or give another file.",
             ) from error
 
 

@@ -15,7 +15,7 @@ from dragoman.core.caches import keeps_texts
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models.remote.answers import rows, table
-from dragoman.models.remote.endpoint import Endpoint
+from dragoman.models.remote.endpoint import Endpoint, is_url
 from dragoman.models.remote.profiles import PROFILES, ProfileName
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RemoteEncoder:
     ) -> None:
         base = PROFILES[profile]
         url = url or base.url
-        if not url.startswith(("http://", "https://")):
+        if not is_url(url):
             raise ConfigError(f"'{url}' is not an address.", remedy="Give a url that begins with http:// or https://.")
         if min(batch, characters, concurrency) < 1 or min(dimensions, cache) < 0 or min(timeout, deadline) <= 0:
             raise ConfigError("An option of the remote encoder is too small.", remedy="Give larger numbers.")

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from dragoman.core.deadlines import Deadline, DeadlineBackend
 from dragoman.core.errors import EndpointError
@@ -37,6 +38,16 @@ _REPEATED = frozenset({307, 308})
 """Redirects after which a request is sent again as it was."""
 _LONGEST_PLACE = 2000
 _MOST_CAUSES = 20
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of an endpoint, with a host and, if any, a port that there can be."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 class Endpoint:

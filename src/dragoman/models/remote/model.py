@@ -26,7 +26,7 @@ from dragoman.models.remote.answers import (
     messages_delta,
     usage_of,
 )
-from dragoman.models.remote.endpoint import Endpoint, Json
+from dragoman.models.remote.endpoint import Endpoint, Json, is_url
 from dragoman.models.remote.knowledge import Knowledge
 from dragoman.models.remote.prices import list_prices, price_source
 from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
@@ -119,10 +119,12 @@ class RemoteModel:
     ) -> None:
         if profile not in PROFILES:
             raise ConfigError(f"'{profile}' is no profile.", remedy=f"Give one of {', '.join(PROFILES)}.")
+        if url and not is_url(url):
+            raise ConfigError("The url is not an address.", remedy="Give one such as http://localhost:8080/v1.")
         base = PROFILES[profile if profile != "auto" else by_address(url, model) or "auto"]
         url = (url or base.url).rstrip("/")
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"'{url}' is not an address.", remedy="Give a url that begins with http:// or https://.")
+        if not url:
+            raise ConfigError("The remote model has no url.", remedy="Give one such as http://localhost:8080/v1.")
         if (
             min(timeout, deadline) <= 0
             or retries < 0

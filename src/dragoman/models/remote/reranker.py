@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.models.remote.answers import rows, table
-from dragoman.models.remote.endpoint import Endpoint
+from dragoman.models.remote.endpoint import Endpoint, is_url
 
 Shape: TypeAlias = Literal["auto", "cohere", "tei"]
 
@@ -37,7 +37,7 @@ class RemoteReranker:
         transport: object | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not url.startswith(("http://", "https://")) or min(batch, characters) < 1:
+        if not is_url(url) or min(batch, characters) < 1:
             raise ConfigError(
                 f"A reranker at '{url}' cannot be used.", remedy="Give a url with http(s)://, batch and characters."
             )
