@@ -28,6 +28,27 @@ def test_stop_acts_at_once_and_what_waits_is_sent_after_it(page_session):
     expect(page.get_by_label("Your message")).to_have_value("half a thought")
 
 
+def test_stop_is_said_before_the_server_has_heard_of_it(page_session):
+    page = page_session()
+    write(page, "Tell me slowly")
+    expect(page.locator(".turn.agent .text").last).to_contain_text("word1")
+    page.evaluate(
+        "addEventListener('halt', (event) => event.stopPropagation(), {capture: true, once: true})"
+    )  # the server does not hear of the first click
+    stop = page.get_by_role("button", name="Stop")
+    stop.click()
+    expect(page.locator(".composer .stopping")).to_have_text("Stopping …")
+    expect(page.locator(".stopped")).to_have_count(0)
+    stop.click()
+    expect(page.locator(".stopped")).to_be_visible()
+    expect(page.locator(".composer .stopping")).to_have_text("")
+    write(page, "Tell me slowly, again")
+    expect(page.locator(".turn.agent .text").last).to_contain_text("word1")
+    page.get_by_label("Your message").press("Escape")
+    expect(page.locator(".stopped")).to_have_count(2)
+    expect(page.locator(".composer .stopping")).to_have_text("")
+
+
 def test_drafts_and_replies_outlive_a_reload_and_a_second_tab_sees_them(page_session):
     page = page_session()
     page.get_by_label("Your message").fill("a draft of a new chat")

@@ -76,6 +76,11 @@
     query(".composer").classList.add("busy");
     tell("ask", text);
   };
+  /* Say so at once: a busy server hears of it some hundred milliseconds later. */
+  const halt = () => {
+    query(".stopping").textContent = texts().stopping;
+    tell("halt", "");
+  };
   const send = () => {
     const text = field().value;
     if (!text.trim()) return;
@@ -153,6 +158,7 @@
     const writing = event.target.matches("input, textarea, [contenteditable]");
     const here = event.target.matches(".composer textarea");
     const command = event.ctrlKey || event.metaKey;
+    if (here && event.key === "Escape" && isBusy() && query(".slash").hidden) query(".stopping").textContent = texts().stopping;
     /* Enter sends, but not while an input method is still putting a character together. */
     if (here && event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
       event.preventDefault();
@@ -184,8 +190,8 @@
     if (!button) return;
     if (button.matches(".copy-code")) copy(button.parentElement.querySelector("code").textContent, button);
     else if (button.matches(".copy-reply")) copy(button.dataset.copy || "", button);
-    else if (button.matches(".btn.send")) isBusy() && !field().value.trim() ? tell("halt", "") : send();
-    else if (button.matches(".btn.halt")) tell("halt", "");
+    else if (button.matches(".btn.send")) isBusy() && !field().value.trim() ? halt() : send();
+    else if (button.matches(".btn.halt")) halt();
     else if (button.matches(".btn.attach")) pick();
     else if (button.matches(".cite")) {
       event.stopPropagation();
@@ -289,6 +295,7 @@
       box.dataset.chat = name;
       box.dataset.busy = String(busy);
       box.classList.toggle("busy", busy);
+      query(".stopping").textContent = "";
       /* A message is kept until it is answered: a server that is restarted knows nothing of it. */
       for (const key of new Set([name, "new"])) {
         if (!busy && last && bare(load("sending")[key] || "") === bare(last)) change("sending", key, undefined);

@@ -182,6 +182,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "chat.attach": ("Attach files", "添加文件"),
     "chat.send": ("Send", "发送"),
     "chat.stop": ("Stop", "停止"),
+    "chat.stopping": ("Stopping …", "正在停止……"),
     "chat.thinking": ("Thinking …", "思考中……"),
     "chat.looking": ("Searching {sources} …", "正在查找 {sources} ……"),
     "chat.stopped": ("Stopped. This reply was not saved.", "已停止。这条回答没有保存。"),

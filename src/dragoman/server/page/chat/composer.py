@@ -45,13 +45,14 @@ class Composer:
 
     def build(self) -> None:
         words = self._words
-        labels = {name: words[f"chat.{name}"] for name in ("queued", "unqueue", "unsent")}
+        labels = {name: words[f"chat.{name}"] for name in ("queued", "unqueue", "unsent", "stopping")}
         commands = [(name, words[f"command.{name}"]) for name in COMMANDS]
         with el(
             "div", classes="composer", data_words=json.dumps(labels), data_commands=json.dumps(commands)
         ) as self._box:
             self._controls.build_chips()
             el("div", classes="unsent", role="status")
+            el("div", classes="stopping muted", role="status")
             el("div", classes="queue", aria_live="polite")
             el("div", classes="slash card", role="listbox", aria_label=words["chat.commands"], hidden=True)
             with el("div", classes="field"):
