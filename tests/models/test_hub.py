@@ -11,10 +11,12 @@ from urllib.parse import unquote
 
 import pytest
 from pytest_socket import enable_socket, socket_allow_hosts
+from typer.testing import CliRunner
 
+from dragoman.cli.app import app
 from dragoman.core.errors import EndpointError, InputError, WeightsError
 from dragoman.models.hub import card, hub_name, pull_part, push_part
-from dragoman.models.part import Head, Part, find_part, write_part
+from dragoman.models.part import Head, Part, find_part, read_part, write_part
 
 WEIGHTS = b"\x08\x08"  # the smallest file that is of ONNX's format
 
@@ -189,6 +191,19 @@ def test_the_card_names_library_licence_and_use(tmp_path):
     text = card(make(tmp_path / "gate"), NAME)
     assert text.startswith('---\nlibrary_name: "dragoman"\n') and 'license: "apache-2.0"' in text
     assert "Learned from the toy set." in text and "dragoman parts pull hf:ana/gate" in text
+    assert "agent.toml" not in text
+    tables = '[gate]\nkind = "encoder"'
+    assert f"```toml\n{tables}\n```" in card(read_part(tmp_path / "gate"), NAME, tables)
+
+
+def test_the_commands_say_how_a_part_is_used(hub, tmp_path, own_home):
+    part, runner = make(tmp_path / "gate"), CliRunner()
+    pushed = runner.invoke(app, ["parts", "push", str(part.folder), "hf:ana/gate"])
+    assert pushed.exit_code == 0 and "dragoman parts pull hf:ana/gate" in pushed.stdout
+    assert '[gate]\nkind = "encoder"\npart = "ana/gate"' in hub.files["ana/gate"]["README.md"].decode()
+    pulled = runner.invoke(app, ["parts", "pull", "hf:ana/gate"])
+    assert pulled.exit_code == 0
+    assert '[gate] kind = "encoder", part = "ana/gate"' in pulled.stdout
 
 
 @pytest.mark.trust

@@ -42,9 +42,12 @@ def push(
     Needs the token of an account on the hub in HF_TOKEN, or `hf auth login`. HF_ENDPOINT names another hub.
     """
     from dragoman.models.hub import hub_name, push_part
+    from dragoman.models.part import open_part
+    from dragoman.train.agent_tables import uses
 
     name = hub_name(target)
-    typer.echo(push_part(part, name, private=not public))
+    tables = "\n\n".join(use.toml for use in uses(open_part(part), name.repository))
+    typer.echo(push_part(part, name, private=not public, tables=tables))
     typer.echo(f"Others get it with: dragoman parts pull hf:{name.repository}")
 
 
@@ -56,12 +59,15 @@ def pull(source: Target) -> None:
     from those in part.json and parts for a base model that is not here.
     """
     from dragoman.models.hub import hub_name, pull_part
+    from dragoman.train.agent_tables import uses
 
     name = hub_name(source)
     part = pull_part(name)
-    role = part.kind.partition(".")[0]
     typer.echo(f"{part.kind}: {part.folder}")
-    typer.echo(f'Use it in agent.toml as part = "{name.repository}", in the table of its role ({role}).')
+    for use in uses(part, name.repository):
+        typer.echo(f"Use it: in agent.toml, {use.line}")
+        if use.note:
+            typer.echo(f"        {use.note}")
 
 
 def _files(root: Path) -> list[Path]:

@@ -60,8 +60,11 @@ def hub_name(text: str) -> HubName:
     return HubName(repository, revision or "main")
 
 
-def push_part(part: str | Path, target: HubName, *, private: bool = True) -> str:
-    """Upload a part with its model card as one commit; return its address. Needs a token (`hf auth login`)."""
+def push_part(part: str | Path, target: HubName, *, private: bool = True, tables: str = "") -> str:
+    """Upload a part with its model card as one commit; return its address. Needs a token (`hf auth login`).
+
+    `tables` are those of an agent.toml that uses it, for the card.
+    """
     from huggingface_hub import CommitOperationAdd
 
     opened = open_part(part)
@@ -72,7 +75,7 @@ def push_part(part: str | Path, target: HubName, *, private: bool = True) -> str
         files[f"{inner.parent.name}/{FILE}"] = inner
     _check_names(files, str(part))
     additions = [CommitOperationAdd(name, path) for name, path in files.items()]
-    additions.append(CommitOperationAdd(CARD, card(opened, target).encode()))
+    additions.append(CommitOperationAdd(CARD, card(opened, target, tables).encode()))
     with _reported(target):
         api = _api()
         api.create_repo(target.repository, private=private, exist_ok=True)
@@ -101,7 +104,7 @@ def pull_part(source: HubName) -> Part:
     return open_part(source.folder)
 
 
-def card(part: Part, target: HubName) -> str:
+def card(part: Part, target: HubName, tables: str = "") -> str:
     """The model card: the part's own, under the hub's header, and how to use it."""
     own = part.folder / CARD
     text = (
@@ -119,6 +122,8 @@ def card(part: Part, target: HubName) -> str:
     }
     lines = [f"{key}: {json.dumps(value)}" for key, value in header.items()]
     use = f"\n## How to use\n\n    dragoman parts pull {PREFIX}{target.repository}\n"
+    if tables:
+        use += f"\nIn agent.toml:\n\n```toml\n{tables}\n```\n"
     body = text if "dragoman parts pull" in text else f"{text.rstrip()}\n{use}"
     return "---\n" + "\n".join(lines) + "\n---\n\n" + body.removeprefix("\n")
 

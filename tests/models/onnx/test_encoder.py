@@ -35,6 +35,19 @@ def test_a_folder_without_the_files_is_named(tmp_path):
 
 
 @pytest.mark.integration
+def test_a_pulled_encoder_is_found_by_its_name(weights_home, monkeypatch, tmp_path):
+    whole = weights_home / "models" / "all-minilm-l6-v2-int8"
+    folder = tmp_path / "parts" / "ana" / "encoder"
+    folder.mkdir(parents=True)
+    for name in ("model.onnx", "tokenizer.json"):
+        (folder / name).write_bytes((whole / name).read_bytes())
+    write_part(Part(folder, "retriever.bi", {}, {"max_tokens": 16}), ("model.onnx", "tokenizer.json"))
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    by_name = OnnxEncoder(weights="ana/encoder").encode(["The ferry leaves at nine."])
+    assert np.allclose(by_name, OnnxEncoder(weights=str(folder)).encode(["The ferry leaves at nine."]), atol=1e-6)
+
+
+@pytest.mark.integration
 def test_a_damaged_model_is_an_error(tmp_path, weights_home):
     whole = weights_home / "models" / "all-minilm-l6-v2-int8"
     (tmp_path / "tokenizer.json").write_bytes((whole / "tokenizer.json").read_bytes())

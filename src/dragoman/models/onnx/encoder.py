@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.core.caches import keeps_texts
-from dragoman.core.environment import cores
+from dragoman.core.environment import cores, home
 from dragoman.core.errors import ConfigError
 from dragoman.core.registry import encoders
 from dragoman.models import weights as catalogue
@@ -209,7 +209,7 @@ class OnnxEncoder:
         """Return the folder of the weights; for a trained part, check it and read its options."""
         own = Path(self._weights).expanduser()
         beside = self._folder / own if self._folder is not None else own
-        for place in (own, beside):
+        for place in (own, beside, home() / "parts" / own):
             if (place / PART).is_file():
                 options = open_part(place).options
                 self._max_tokens = self._given_tokens or int(options.get("max_tokens", _MAX_TOKENS))
