@@ -132,9 +132,24 @@ def test_a_deleted_chat_leaves_neither_title_nor_settings(seat):
 def test_an_exported_chat_cites_its_passages(seat):
     name = talk(seat, TICKET)
     text = chats.export_markdown(seat, name)
-    assert text.startswith(f"# {TICKET}") and "**robin:**" in text and "> [1] Prices (documents/prices.md)" in text
+    assert text.startswith(f"# {TICKET}") and f"**{seat.assistant.name}:**" in text
+    assert "> [1] Prices (documents/prices.md):\n>\n> A day ticket costs 6 francs." in text
     told = chats.export_json(seat, name)
     assert told["title"] == TICKET and told["turns"][1]["reply"]["quoted"]
+
+
+def test_an_exported_chat_keeps_lines_of_passages_and_names_facts_as_such(seat, monkeypatch):
+    row = {"id": "a", "source": "NOTES", "title": "Prices", "headings": [], "origin": "", "meta": {}}
+    table = {**row, "text": "- Child: 3 francs\n- Adult: 6 francs"}
+    fact = {**row, "id": "b", "source": "MEMORY", "title": "", "meta": {"slot": "age"}, "text": "I am ten."}
+    turns = [
+        {"speaker": "user", "text": "多少钱？", "reply": None},
+        {"speaker": "agent", "text": "3 francs.", "reply": {"sources": [fact, table], "quoted": ["a", "b"]}},
+    ]
+    monkeypatch.setattr(chats, "dialogue", lambda *_: turns)
+    text = chats.export_markdown(seat, talk(seat, TICKET), you="您", fact="您说过")
+    assert "**您:**\n\n多少钱？" in text and "> 您说过: I am ten.\n" in text
+    assert "> [1] Prices (NOTES):\n>\n> - Child: 3 francs\n> - Adult: 6 francs\n" in text
 
 
 def test_a_chat_remembers_its_control_without_what_is_gone(seat):

@@ -79,10 +79,10 @@ HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 def test_an_address_that_leads_nowhere_is_a_page_to_a_browser(client, path):
     shown = client.get(path, headers=HTML)
     assert shown.status_code == 404 and shown.headers["content-type"].startswith("text/html")
-    assert "There is nothing here" in shown.text and 'href="/"' in shown.text
+    assert "There is no page at this address" in shown.text and 'href="/"' in shown.text
     assert "nowhere" not in shown.text and "script" not in shown.text
     assert "default-src 'none'" in shown.headers["content-security-policy"]
-    assert "这里" in client.get(path, headers={**HTML, "accept-language": "zh-CN,zh"}).text
+    assert "此地址没有页面" in client.get(path, headers={**HTML, "accept-language": "zh-CN,zh"}).text
     assert client.get(path).json()["code"] == client.post(path, headers=HTML).json()["code"] == "not-found"
 
 

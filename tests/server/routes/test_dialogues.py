@@ -18,6 +18,13 @@ def test_a_chat_is_shared_as_a_page_without_scripts(client, accepts, lang, you):
     assert '<ol class="sources"' in answer.text and "6 francs" in answer.text
 
 
+@pytest.mark.parametrize(("accepts", "you"), [("en-GB", "You"), ("zh-CN", "您")])
+def test_a_chat_is_exported_as_markdown_in_the_reader_s_language(client, accepts, you):
+    dialogue = client.post("/v1/chat/completions", json=_asking(HOSTILE)).json()["dragoman"]["dialogue"]
+    answer = client.get(f"/v1/dialogues/{dialogue}/export?format=markdown", headers={"accept-language": accepts})
+    assert f"**{you}:**" in answer.text and "> [1] " in answer.text and "6 francs" in answer.text
+
+
 def test_nobody_else_s_chat_is_shared(keyed):
     dialogue = keyed.of("ana").post("/v1/chat/completions", json=_asking("Hello")).json()["dragoman"]["dialogue"]
     for name, status in (("ana", 200), ("ben", 404), ("eve", 404)):

@@ -318,22 +318,29 @@ def title_of(seat: Seat, name: str) -> str:
     return "" if row is None else row.title
 
 
-def export_markdown(seat: Seat, name: str) -> str:
-    """A chat as a Markdown file: who said what, and which passages a reply rests on."""
+def export_markdown(seat: Seat, name: str, *, you: str = "You", fact: str = "You told me") -> str:
+    """A chat as a Markdown file: who said what, and what each reply rests on.
+
+    `you` names the user, and `fact` stands before facts about them.
+    """
     turns = dialogue(seat, name)
+    agent = seat.assistant.name
     when = began(name)
     lines = [f"# {title_of(seat, name) or name}", ""]
     if when is not None:
-        lines += [f"{when:%Y-%m-%d %H:%M} UTC · {seat.agent}", ""]
+        lines += [f"{when:%Y-%m-%d %H:%M} UTC · {agent}", ""]
     for turn in turns:
-        lines += [f"**{'You' if turn['speaker'] == 'user' else seat.agent}:**", "", str(turn["text"]), ""]
+        lines += [f"**{you if turn['speaker'] == 'user' else agent}:**", "", str(turn["text"]), ""]
         reply = turn["reply"]
         quoted = [] if reply is None else [piece for piece in reply["sources"] if piece["id"] in reply["quoted"]]
-        for number, piece in enumerate(quoted, start=1):
+        facts = [piece for piece in quoted if "slot" in piece["meta"]]
+        for piece in facts:
+            lines += [f"> {fact}: {piece['text']}", ""]
+        for number, piece in enumerate((piece for piece in quoted if piece not in facts), start=1):
             heads = " › ".join(dict.fromkeys(part for part in (piece["title"], *piece["headings"]) if part))
             place = piece["origin"] or piece["source"]
-            quote = " ".join(str(piece["text"]).split())
-            lines += [f"> [{number}] {heads or place} ({place}): {quote}", ""]
+            where = f"[{number}] {heads} ({place})" if heads else f"[{number}] {place}"
+            lines += [f"> {where}:", ">", *(f"> {line}".rstrip() for line in str(piece["text"]).splitlines()), ""]
     return "\n".join(lines)
 
 

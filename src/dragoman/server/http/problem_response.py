@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
-_NOWHERE = {"en": ("There is nothing here", "To the page"), "zh": ("这里什么都没有", "前往页面")}
+_NOWHERE = {"en": ("There is no page at this address", "Open the chat"), "zh": ("此地址没有页面", "打开对话")}
 _PAGE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">
 <style>:root {{ color-scheme: light dark }} body {{ font: 16px/1.6 system-ui, sans-serif; display: grid;

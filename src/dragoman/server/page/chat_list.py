@@ -245,7 +245,10 @@ class ChatList:
         """Download a chat as a file."""
         with errors_shown(self._words):
             if form == "markdown":
-                text = await self._page_session.do(chats.export_markdown, name)
+                words = self._words
+                text = await self._page_session.do(
+                    chats.export_markdown, name, you=words["share.you"], fact=words["why.fact"]
+                )
                 ui.download.content(text.encode(), "chat.md", "text/markdown")
             else:
                 export = await self._page_session.do(chats.export_json, name)

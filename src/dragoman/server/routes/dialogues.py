@@ -57,11 +57,12 @@ async def export_dialogue(
 ) -> Response:
     """A dialogue as a file: JSON with title, settings and explanations, or Markdown with its citations.
 
-    HTML is a page to share: without scripts, with the cited passages and dates, in the language of `Accept-Language`.
+    HTML is a page to share: without scripts, with the cited passages and dates. The labels of Markdown and HTML are in
+    the language of `Accept-Language`.
     """
     service = service_of(request)
+    language = language_of(request.headers.get("accept-language", ""))
     if format == "html":
-        language = language_of(request.headers.get("accept-language", ""))
         lang = "zh-CN" if language == "zh" else "en"
         page = await service.do(caller, agent, shared_html, id, words(language), lang=lang)
         headers = {
@@ -70,7 +71,10 @@ async def export_dialogue(
         }
         return Response(page, headers=headers, media_type="text/html; charset=utf-8")
     if format == "markdown":
-        text = await service.do(caller, agent, chats.export_markdown, id)
+        labels = words(language)
+        text = await service.do(
+            caller, agent, chats.export_markdown, id, you=labels["share.you"], fact=labels["why.fact"]
+        )
         return Response(text, headers={"cache-control": "no-store"}, media_type="text/markdown; charset=utf-8")
     return answer(await service.do(caller, agent, chats.export_json, id))
 
