@@ -1,6 +1,11 @@
-"""What a browser loads for the page, compressed."""
+"""What the page costs a browser: bytes to load, and time to draw replies."""
 
 from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from playwright.sync_api import expect
 
 LIMIT = 600_000
 
@@ -27,3 +32,28 @@ def test_the_page_with_all_its_panels_is_light(page_session, ask):
     assert any(address.endswith(".js") for address in by_address)
     assert sum(by_address.values()) < LIMIT, sorted(by_address.items(), key=lambda pair: -pair[1])[:6]
     assert len([address for address in by_address if "/fonts/" in address]) == 1, "icons come from one font"
+
+
+@pytest.mark.slow  # sixty turns, one after the other
+def test_the_sixtieth_reply_is_drawn_as_quickly_as_the_tenth(page_session):
+    """By the processor time of the page's own thread: how long a frame takes depends on what else the machine does."""
+    page = page_session()
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable", {"timeDomain": "threadTicks"})
+    field = page.get_by_label("Your message")
+    costs = []
+    for number in range(60):
+        before = _seconds(browser)
+        field.fill(f"What does a day ticket cost? ({number})")
+        field.press("Enter")
+        last = page.locator(".turn.user .bubble").last
+        expect(last).to_have_text(f"What does a day ticket cost? ({number})")
+        expect(page.locator(".composer.busy")).to_have_count(0)
+        costs.append(_seconds(browser) - before)
+    assert page.locator(".turn").count() <= 40, "earlier turns are folded away"
+    assert 0 < median(costs[-15:]) < 2 * median(costs[5:20]), costs
+
+
+def _seconds(browser):
+    metrics = {metric["name"]: metric["value"] for metric in browser.send("Performance.getMetrics")["metrics"]}
+    return metrics["TaskDuration"]
