@@ -42,6 +42,8 @@ from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
+from dragoman.text.parts import told_and_asked
+from dragoman.text.spelling import spelt
 
 log = logging.getLogger("dragoman.memory")
 _SHORT = 80
@@ -209,7 +211,9 @@ class RuleMemory(ForgettingMemory):
             return people_in(context.history) | people_of(map(fact_of, everything_known()))
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
-        new = facts(context.last, people=people) or untimed_facts(context.last, at, zone, people=people)
+        parted = told_and_asked(spelt(context.last))  # "im 68 do i pay less" tells and asks
+        said = context.last if parted is None else f"{parted[0].rstrip(' .!,')}. {parted[1]}"
+        new = facts(said, people=people) or untimed_facts(context.last, at, zone, people=people)
         if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [

@@ -10,12 +10,15 @@ The thresholds were chosen on written exercises whose places the model was not t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
+from dragoman.decision.alternatives import alternative
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of, whole_turn
+from dragoman.decision.questions import stemmed
 from dragoman.decision.relations import is_replaced, user_values, with_relations
 from dragoman.decision.tables.cells import read_row
 from dragoman.decision.tables.rows import flag
@@ -23,7 +26,7 @@ from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import with_exception
-from dragoman.reader.phrases import NEAREST
+from dragoman.reader.phrases import NEAREST, phrase
 from dragoman.text.claims import negated
 from dragoman.text.question_kind import question_kind
 
@@ -119,7 +122,8 @@ class TrainedJudge:
             return self._decided(question, best, verdict, facts)
         is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
         alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
-        return alone or _quoted(context, draft, drafted, best, self._silent)
+        answer = alone or _quoted(context, draft, drafted, best, self._silent)
+        return answer if polar or answer is None or answer.doubt else _with_own_value(answer, question, facts)
 
     def _read(
         self, question: str, options: Sequence[Option], facts: Sequence[Evidence], *, widely: bool
@@ -199,6 +203,15 @@ class TrainedJudge:
         found = self._judge.bearing_on(question, option, facts, verdict)
         sure = [fact for fact, chance, gain in found if chance >= BEARS_FROM and gain >= _DECIDES]
         return sure[:1]
+
+
+def _with_own_value(answer: Answer, question: str, facts: Sequence[Evidence]) -> Answer:
+    """The answer with the value of the user's group first, where its sentence gives one for each of two."""
+    own = alternative(answer.options[0].sentence, [fact.text for fact in facts], question, stemmed)
+    if own is None or not own.text:
+        return answer
+    used = tuple(fact for fact in facts if fact.text == own.fact)
+    return replace(answer, facts=used, opening=phrase("value-own", "en", value=own.text))
 
 
 def _is_decided_by_a_fact(option: Option) -> bool:

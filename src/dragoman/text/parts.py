@@ -42,6 +42,20 @@ _SO = re.compile(
     r"|would|must|should|am)\b[^?]{6,}\?$)",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(
+    r"(?:(?:and|but|so|ok|hi|hello|hey|then)\b,? )*(?:what|which|when|where|who|how|why|do|does|did|can|could|may|is"
+    r"|are|will|would|must|should|am)\b",
+    re.IGNORECASE,
+)
+_RUN_ON = re.compile(
+    r"(?<=[a-z\d]) (?=(?:do|does|can|could|may|am|is|are|should|must) (?:i|we|he|she|they|it|my|our)\b[^.!]{6,}$)",
+    re.IGNORECASE,
+)
+"""Where a question begins behind a statement without any mark: "im 68 do i pay less"."""
+_JOINS = frozenset(
+    "and but or so if when where what who how why which that because than as then not know wonder see ask tell say said"
+    " whether whatever whoever unless until while".split()
+)
 _WISHES = re.compile(
     r"\b(?:want|wants|wanted|wanna|would like|would love|['’]d like|['’]d love|wish|wishes|hope|hopes|hoping|plan|plans"
     r"|planning|thinking|wondering|wonder|going to|gonna|intend|looking for|looking to|trying|try|need|needs|fancy"
@@ -57,7 +71,7 @@ def told_and_asked(text: str) -> tuple[str, str] | None:
 
     None where the turn does not do both, or where what it tells says what is wished: "I want to camp. May I?".
     """
-    if len(text) > _LONGEST or "?" not in text or language(text) == "zh":
+    if len(text) > _LONGEST or language(text) == "zh":
         return None
     wished = told_and_wished(text)
     if wished is not None:
@@ -76,10 +90,14 @@ def _with_conclusion(units: Sequence[str]) -> list[str]:
     """The sentences of a turn, the last parted where it tells first and then asks: "I'm 71, so what do I pay?"."""
     if not units:
         return []
-    joint = _SO.search(units[-1])
+    joint = _SO.search(units[-1]) or _RUN_ON.search(units[-1])
     if joint is None:
         return list(units)
     asked = units[-1][joint.end() :]
+    before = units[-1][: joint.start()].split()
+    if not before or before[-1].lower().strip(",") in _JOINS or _QUESTION.match(units[-1]):
+        return list(units)
+    asked = asked if asked.rstrip().endswith("?") else f"{asked.rstrip(' .!')}?"
     return [*units[:-1], f"{units[-1][: joint.start()]}.", asked[:1].upper() + asked[1:]]
 
 

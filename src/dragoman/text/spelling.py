@@ -12,7 +12,10 @@ _RELATIVE = (
     "mum|mom|mam|dad|mother|father|sister|brother|son|daughter|wife|husband|partner|girlfriend|boyfriend|nan|gran|grandma"
     "|grandad|grandpa|granny|uncle|aunt|cousin|niece|nephew|mate|friend|flatmate|boy|girl|kid|dog|cat|baby"
 )
-_AFTER_RELATIVE = r"called|named|name|birthday|age|\d{1,3}|not|allergic|in|from|got|a|an|only"
+_AFTER_RELATIVE = (
+    r"called|named|name|birthday|age|\d{1,3}|not|allergic|in|from|got|a|an|only|due|had|been|having|limping|off|ill|poorly"
+    r"|(?:[a-z]++ ){1,2}(?:is|has|needs|can|will|does|was|wants)"
+)
 _BEFORE_DAY = r"\b(on|by|or|this|next|until|from) "
 _AFTER_DAY = r"(?=[.,;:!?]|$| (?:and|or|at|morning|afternoon|evening|night|then|please)\b)"
 _FOR = re.compile(
@@ -31,6 +34,12 @@ _TO = re.compile(r"(?:(?<=\bwant )|(?<=\bgoing )|(?<=\bneed ))2(?= [a-z]{3,}\b)"
 _LEFT_OUT = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
     for pattern, instead in (
+        (r"^((?:so |and )?)an (?=(?:wh[a-z]+|how|can|is|are|do|does|will|if)\b)", r"\1and "),
+        (
+            r"(?<![\w'’])(?<!give )(?<!tell )(?<!show )(?<!cost )(?<!send )(?<!let )(?<!get )"
+            rf"me (?=(?:{_RELATIVE})(?:s|['’]s)?\b)",
+            "my ",
+        ),
         (r"\bwith/o(?= )", "without"),
         (r"\bwith/ ?(?=[a-z])", "with "),
         (r"(?<=\d )quid\b", "pounds"),

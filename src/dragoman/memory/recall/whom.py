@@ -25,7 +25,7 @@ _WOMEN = frozenset(
 _MEN = frozenset(
     "儿子 爸爸 爸 父亲 老爸 丈夫 老公 哥哥 哥 弟弟 弟 爷爷 外公 姥爷 叔叔 舅舅 男朋友 男友 孙子 外孙".split()
 )
-_RECENT = 6
+_RECENT = 12
 _LONGEST = 160
 
 
