@@ -18,6 +18,11 @@ from dragoman.text import lazy_re as re
 
 __all__ = ["LONGEST_FACT", "LONGEST_RULE", "Decision", "Entailment", "Premise", "Verdict", "applies"]
 
+_EITHER = re.compile(
+    r"(?P<head>[^.;!?]{3,200}?) if (?P<conditions>[^.;!?]{3,200}(?:, or if |, if | or if )[^.;!?]{3,200})[.!]?",
+    re.IGNORECASE,
+)
+_OR_IF = re.compile(r",? or if |, if ", re.IGNORECASE)
 _LEAST_COVERAGE = 0.34
 _LEAST_COVERAGE_PLAIN = 0.6
 """A clause without conditions says yes or no to everything, so that more of the question must stand in it."""
@@ -71,6 +76,21 @@ def _none(reason: str) -> Decision:
 
 
 def _by_code(rule: str, facts: Sequence[str], question: str, today: date | None) -> Decision:
+    several = _EITHER.fullmatch(rule)
+    if several is None:
+        return _by_one(rule, facts, question, today)
+    # "You are let off if you are 75, or if you are expecting": one of the conditions is enough.
+    parts = [part for part in _OR_IF.split(several["conditions"]) if part]
+    decisions = [_by_one(f"{several['head']} if {part}.", facts, question, today) for part in parts]
+    for decision in decisions:
+        if decision.verdict == "yes" and decision.fact:
+            return decision
+    if all(decision.verdict == "no" for decision in decisions):
+        return decisions[0]
+    return _none("one of several conditions may hold")
+
+
+def _by_one(rule: str, facts: Sequence[str], question: str, today: date | None) -> Decision:
     asked = read_question(question)
     if asked.target == "other":
         return _none("the question asks for something else")
@@ -122,7 +142,8 @@ def _own_target(states: Sequence[State]) -> str:
 
 def _narrowed(current: State, asked: Question) -> State:
     """A clause with a narrowing word that the question does not share can only be read by a model."""
-    unread = [word for word in current.clause.residue if word[:_ROOT] not in asked.text]
+    residue = current.clause.residue
+    unread = [word for word in residue if word[:_ROOT] not in asked.text and not mentions(asked, word)]
     return replace(current, opaque=True) if unread or _is_for_others(current.clause, asked) else current
 
 
