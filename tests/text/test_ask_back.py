@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.values import Context
-from dragoman.text.ask_back import DEPENDS, is_askable, resumed, statement_of, supplied
+from dragoman.core.values import Context, Turn
+from dragoman.text.ask_back import APPLIES, DEPENDS, is_askable, resumed, said_to_apply, statement_of, supplied
 
 ASKED = f"{DEPENDS['en']} on your age: films marked 16 are lent from 16 on. (Lending) How old are you?"
 
@@ -106,3 +106,22 @@ def test_a_number_for_an_open_question_resumes_it():
 def test_a_question_back_asks_about_the_user_and_theirs(asked, question, askable):
     documents = "The elephant Bertha is open to visitors."
     assert is_askable(asked, question=question, people=["Leo"], documents=documents) is askable
+
+
+@pytest.mark.parametrize(
+    ("answer", "statement", "applies"),
+    [
+        ("yes", "That applies to me.", True),
+        ("yeah he's on a lead", "That applies to me. He's on a lead.", True),
+        ("no", "That does not apply to me.", False),
+    ],
+)
+def test_whether_a_rule_applies_is_said_once(answer, statement, applies):
+    assert statement_of(APPLIES["en"], answer) == statement
+    turns = (Turn("user", "May he come in?"), Turn("user", statement), Turn("user", "May he come in?"))
+    assert said_to_apply(Context(turns)) is applies
+
+
+def test_a_new_question_answers_no_question_back():
+    turns = ("Can he come in?", f"{DEPENDS['en']}: dogs on a lead may. {APPLIES['en']}", "wots the last boat on sat")
+    assert resumed(Context.of(*turns)) is None

@@ -29,10 +29,11 @@ from dragoman.memory.recall.whom import speaks_of_somebody, with_names
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
-from dragoman.text.ask_back import ASKS, Resumed, resumed, supplied
+from dragoman.text.ask_back import ASKS, SAID_TO_APPLY, Resumed, resumed, supplied
 from dragoman.text.form import form
 from dragoman.text.known import asks_for_everything
 from dragoman.text.parts import told_and_asked
+from dragoman.text.question_kind import question_kind
 from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning, names_within
 from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value, with_condition
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Memory, Store
 
 _MARKS = " .,:;!?…\n\t。，：；！？*-"
+
+
+_OF_SOMEBODY = ("polar", "amount")
 
 
 def latest(turns: Sequence[Turn], most: int) -> Sequence[Turn]:
@@ -183,7 +187,9 @@ class TurnLearning:
 
         `is_proven` says that the agent asked it, so that memory was given the answer as a statement.
         """
-        is_held = context.control.writes_memory and (again is None or is_proven)
+        is_held = context.control.writes_memory and (
+            again is None or (is_proven and not again.statement.startswith(SAID_TO_APPLY))
+        )
         if again is None and learned.added:
             again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         again = again or self._changed_answer(context, learned)
@@ -243,7 +249,8 @@ class TurnLearning:
         both = told_and_asked(text)
         history = context.history if both is None else (*context.history, replace(turn, text=both[0]))
         asked = text if both is None else both[1]
-        if form(asked).act == "question" and speaks_of_somebody(asked):
+        # What somebody may do or pays depends on who they are, what there is to see does not.
+        if form(asked).act == "question" and question_kind(asked) in _OF_SOMEBODY and speaks_of_somebody(asked):
             asked = with_names(asked, history, known())
         if both is not None and leaning(asked) is not None:  # the question is not understood without what was told
             return (replace(turn, text=with_kinds(text, known()) if names_within(text) else text),)

@@ -16,11 +16,13 @@ from dragoman.core.errors import EndpointError, LimitError
 from dragoman.core.protocols import Critic, Encoder, LanguageModel
 from dragoman.core.registry import readers
 from dragoman.core.trace import MODEL_FAILED
-from dragoman.core.values import Draft, Evidence, ReadTask, Source, Turn
+from dragoman.core.values import Context, Draft, Evidence, ReadTask, Source, Turn
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.bridge import bridge, has_value
+from dragoman.decision.groups import effect
 from dragoman.decision.joint import JointRanker, Option
 from dragoman.decision.judge import SHIPPED_JUDGE, facts_about, question_of
+from dragoman.decision.values import Verdict
 from dragoman.models.metering import metered
 from dragoman.models.patience import within
 from dragoman.reader.compose import Answer, asked_back, attribution, compose, is_said
@@ -32,9 +34,9 @@ from dragoman.reader.phrases import NEAREST, acknowledgement, phrase, social, sp
 from dragoman.reader.prompted import PromptedReader
 from dragoman.reader.trained_judge import TrainedJudge
 from dragoman.reader.voice import Voice
-from dragoman.text.ask_back import ASKS
+from dragoman.text.ask_back import ASKS, said_to_apply
 from dragoman.text.circles import loops
-from dragoman.text.claims import unsupported
+from dragoman.text.claims import negated, unsupported
 from dragoman.text.confirmations import is_undo
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.parts import question_parts
@@ -369,7 +371,19 @@ def _joined(drafts: Sequence[Draft]) -> Draft:
     return Draft(text, min(draft.confidence for draft in drafts), method, quoted, usage, notes)
 
 
+def _answered_back(answer: Answer, context: Context) -> Answer:
+    """The answer with a verdict, where the user has just said whether its rule applies to them."""
+    decision, applies = answer.decision, said_to_apply(context)
+    if decision is None or decision.verdict != "unknown" or decision.ask or applies is None:
+        return answer
+    rule = answer.options[0].sentence
+    forbids = effect(rule.lower()) in ("forbid", "alone") or negated(rule)
+    verdict: Verdict = "no" if forbids == applies else "yes"
+    return replace(answer, decision=replace(decision, verdict=verdict, confidence=1.0, reason="the user said so"))
+
+
 def _composed(answer: Answer, language: str, task: ReadTask) -> Draft:
+    answer = _answered_back(answer, task.context)
     notes: dict[str, str | float] = {"rule": answer.options[0].sentence}
     if answer.facts:
         notes["fact"] = " ".join(fact.text for fact in answer.facts)

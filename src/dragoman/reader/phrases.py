@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.values import Erased, Erasure, Learned
+from dragoman.text.ask_back import APPLIES
 from dragoman.text.form import SOCIAL, form
 from dragoman.text.language import language as language_of
 from dragoman.text.second_person import said_back, second_person
@@ -58,7 +59,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "and": " and ",
         "rule-and-fact": "{rule}{end}You told me that {fact}.",
         "depends": "That depends: {rule}{source} {ask}",
-        "ask-any": "Does this apply to you?",
+        "ask-any": APPLIES["en"],
     },
     "zh": {
         "greeting": "你好！我是{name}。想了解点什么？",
@@ -99,7 +100,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "and": "，",
         "rule-and-fact": "{rule}；你告诉过我{fact}。",
         "depends": "这要看情况：{rule}{source}{ask}",
-        "ask-any": "你符合这个条件吗？",
+        "ask-any": APPLIES["zh"],
     },
 }
 

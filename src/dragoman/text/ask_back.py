@@ -19,6 +19,10 @@ DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
 ASKS = "asks"
 """Note of a draft: the question back with which it ends. A quotation or a model's own question is none."""
+APPLIES = {"en": "Does this apply to you?", "zh": "你符合这个条件吗？"}
+"""What is asked where a rule depends on something of the user's that nobody can name."""
+SAID_TO_APPLY = _APPLIES, _APPLIES_NOT = "That applies to me.", "That does not apply to me."
+"""The answers to it as statements, which memory does not keep."""
 ACKNOWLEDGES = ("Got it:", "记下了：")
 """How a reply begins that says back what was learned."""
 
@@ -126,7 +130,7 @@ class Resumed:
     """The dialogue up to and including that question."""
 
 
-def resumed(context: Context) -> Resumed | None:
+def resumed(context: Context) -> Resumed | None:  # noqa: PLR0911 - one return a reason
     """The earlier question that this turn answers a question back for, or None."""
     turns = context.turns
     if len(turns) < 3 or turns[-2].speaker != "agent" or turns[-3].speaker != "user":
@@ -137,6 +141,8 @@ def resumed(context: Context) -> Resumed | None:
         return None
     shape = form(answer)
     if "?" in answer or "？" in answer or shape.act in ("forget", "remember", "thanks", "farewell", "greeting"):
+        return None
+    if shape.act == "question" and not (_YES.match(answer) or _NO.match(answer)):
         return None
     if _UNSURE.match(answer) or not _addresses(asked, answer):
         return None
@@ -161,6 +167,12 @@ def supplied(context: Context) -> Resumed | None:
     if len(answer.split()) > _MOST_SUPPLIED or not numbers(answer) or not _POLAR.match(earlier[-1].text.strip()):
         return None
     return Resumed(earlier[-1].text, answer, earlier)
+
+
+def said_to_apply(context: Context) -> bool | None:
+    """Whether the user has just said that the rule of the last reply applies to them; None where they did not say."""
+    before = context.turns[-2].text if len(context.turns) > 1 and context.turns[-2].speaker == "user" else ""
+    return True if before.startswith(_APPLIES) else False if before.startswith(_APPLIES_NOT) else None
 
 
 def question_back(reply: str) -> str:
@@ -216,6 +228,10 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     if re.search(r"[\u4e00-\u9fff]", asked):
         return _chinese(asked, bare)
     question = asked.strip().rstrip(" ?")
+    if question == APPLIES["en"].rstrip("?") and (polar := _NO.match(bare) or _YES.match(bare)):
+        own = bare[polar.end() :].strip(" ,.;:-–")
+        said = _APPLIES_NOT if _NO.match(bare) else _APPLIES
+        return f"{said} {own[:1].upper()}{own[1:]}." if _OWN_SENTENCE.match(own) else said
     named = _by_name(question, bare) or _place(question, bare) or _one_of_two(question, bare) or _since(question, bare)
     if named:
         return f"{named}."
