@@ -276,7 +276,7 @@ def _leads_out(text: str) -> bool:
 
 
 def _check_alone(config: Mapping[str, Any], file: Path) -> None:
-    """Refuse an agent that would start a program or send what is said to an address."""
+    """Refuse an agent that would start a program, or send messages to an address."""
     config = _with_model_table(config)
     for key, value in _values(config):
         if key in _ADDRESSES and value:

@@ -313,7 +313,7 @@ class UserData:
 
 
 def _count(answer: object) -> int:
-    """How many rows a memory says it erased: a number, the rows, or what it learned."""
+    """The number of rows that a memory erased; it answers with a number, the rows, or what it learned."""
     if isinstance(answer, Learned):
         return len(answer.forgotten)
     if isinstance(answer, int):

@@ -103,7 +103,7 @@ class RayWorkers:
                 listener(shard, news[number])
 
     def _at_once(self, job: ShardJob[Any, Any]) -> int:
-        """How many shards the cluster can do at this moment; one at least, so that a node that comes has work."""
+        """The number of shards that the cluster can run now; at least one, so that a node that joins has work."""
         resources = self._ray.cluster_resources()
         places = resources.get("CPU", 0.0)
         return max(1, int(min(places, resources.get("GPU", 0.0) / job.gpus) if job.gpus else places))

@@ -91,8 +91,8 @@ class ActingPlanner:
 
     @staticmethod
     def spared(options: Mapping[str, object]) -> frozenset[str]:
-        """What it does not draw on with some options: no store unless it reads candidates, no encoder unless it is told
-        to look at descriptions, so that nobody has to load one for it.
+        """Components that need not be loaded with these options: the store unless candidates are read, the encoder
+        unless unknown sources are chosen by their descriptions.
         """
         store = frozenset() if options.get("aware") else frozenset({"store"})
         return store if options.get("unknown") == "describe" else store | {"encoder"}

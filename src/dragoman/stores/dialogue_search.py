@@ -157,7 +157,7 @@ def _allows(query: DialogueQuery, row: Passage) -> bool:
 
 
 def _around(own: NDArray[np.float64], rows: Sequence[Passage]) -> NDArray[np.float64]:
-    """For each turn the better score of the two turns beside it in its dialogue."""
+    """For each turn, the higher score of its two neighbours in the dialogue."""
     if not len(own):
         return own
     same = np.array([a.meta["dialogue"] == b.meta["dialogue"] for a, b in pairwise(rows)], dtype=bool)

@@ -161,7 +161,7 @@ class StoreSearch:
         return keys if most is None or len(keys) <= most else None
 
     def _timed(self, query: Query, keys: Sequence[int]) -> Sequence[int]:
-        """Those of some rows that are of the query's period."""
+        """The rows that fall into the query's period."""
         if not query.is_timed or not keys:
             return keys
         bounds: dict[str, Cell] = {"since": query.since, "until": query.until, "keys": json.dumps(list(keys))}

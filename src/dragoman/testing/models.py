@@ -106,6 +106,6 @@ class EncoderConformance:
 
 
 def _ways(encoder: Encoder) -> list[Callable[[Sequence[str]], FloatArray]]:
-    """How an encoder reads: all texts alike, or passages in a way of their own."""
+    """The functions of an encoder that encode texts: for queries, and for passages where it has another one."""
     own = getattr(encoder, "encode_passages", None)
     return [encoder.encode] if own is None else [encoder.encode, own]

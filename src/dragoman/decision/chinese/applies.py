@@ -192,7 +192,7 @@ def _payment(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, D
 
 
 def _fitting(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, Decision] | None:
-    """For "which": what is open to the user, or the only thing that is."""
+    """Answer "which": by what is open to the user, or by the only thing that is."""
     if clause.only == "what" and truth.holds:
         return _decision(clause, "yes", truth, 3.0)
     if clause.effect in ("permit", "price") and clause.groups:
@@ -203,7 +203,7 @@ def _fitting(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, D
 
 
 def _plain(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, Decision] | None:
-    """For open questions: a clause that is about the user by a fact."""
+    """Answer an open question by a clause whose group the user belongs to by a fact."""
     return _decision(clause, "yes", truth, 2.0) if truth.holds and truth.fact and clause.groups else None
 
 

@@ -206,7 +206,7 @@ def ask_for_measure(sentence: str, facts: Sequence[str], question: str) -> str:
 
 
 def _of_thing(bound: Condition, things: Sequence[str], user: UserCase) -> Truth:
-    """A bound on an animal or a thing against what the user told of theirs: "十公斤以上的狗" and "我的金毛三十公斤"."""
+    """Compare a bound on an animal or a thing with the user's facts: "十公斤以上的狗" and "我的金毛三十公斤"."""
     kind = {"weight": "mass", "height": "length", "age": "age", "count": "count"}[bound.attribute]
     for fact in reversed(user.all_facts):
         plain = canonical(fact)

@@ -134,7 +134,7 @@ class Knowledge:
         return 0
 
     def _value(self, path: str, *, root: bool = False) -> Any:
-        """What the endpoint answers at a path, None where nothing; notes whether that may be different later."""
+        """The endpoint's answer at a path; None without one. The profile is assumed where that may change later."""
         try:
             return self._endpoint.get(path, seconds=_SECONDS, root=root)
         except EndpointError as error:

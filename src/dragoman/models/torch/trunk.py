@@ -134,7 +134,7 @@ class Tokens:
         return rows
 
     def rows(self, encodings: Sequence[Encoded], device: str = "cpu") -> Rows:
-        """Some encodings as padded tensors."""
+        """Pad encodings to one length, as tensors."""
         import numpy as np
 
         longest = max(len(encoding.ids) for encoding in encodings)

@@ -110,7 +110,7 @@ def origin_of(name: str) -> Origin:
 
 
 def began(name: str) -> datetime | None:
-    """When a chat was begun, by its name."""
+    """The time at which a chat began, read from its name."""
     match = _STAMP.match(name)
     try:
         return None if match is None else datetime.strptime(match["time"], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)

@@ -38,7 +38,7 @@ def without_escapes(body: bytes) -> bytes:
 
 
 def outside_strings(plain: bytes) -> bytes:
-    """What of a JSON text without escapes stands outside of its strings."""
+    """The parts of a JSON text outside of its strings; the text has no escapes."""
     return b"".join(plain.split(b'"')[::2])
 
 

@@ -123,7 +123,7 @@ class WhyPanel:
         self._is_open = is_open
 
     def _verdict(self, picture: TurnPicture) -> None:
-        """In a sentence how the reply came about, where no rule decided it."""
+        """Say in one sentence how the reply came about, where no rule decided it."""
         words = self._words
         match picture.worth:
             case "no answer" if picture.verdict is not None and not picture.verdict.retrieve:
