@@ -20,6 +20,7 @@ from dragoman.server.http.body_pace import (
     values_in,
     without_escapes,
 )
+from dragoman.server.http.request_limits import PacedMessages
 
 pytestmark = pytest.mark.trust
 
@@ -123,3 +124,25 @@ def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(client, monkey
     assert refused.status_code == 413
     monkeypatch.undo()
     assert refused.json()["code"] == "too-large" and "20,000 values" in refused.json()["detail"]
+
+
+def test_a_socket_that_sends_very_many_messages_waits_for_its_turn():
+    async def scene():
+        async def receive():
+            return {"type": "websocket.receive", "text": "x"}
+
+        paced = PacedMessages(receive, BodyPace(), b"ana")
+        began = time.monotonic()
+        for _ in range(200):
+            await paced()
+        return time.monotonic() - began
+
+    assert asyncio.run(scene()) > 0.05  # 200 messages take 60 ms of the loop by their price, and rest in between
+
+
+@pytest.mark.parametrize("message", [{"type": "websocket.connect"}, {"type": "websocket.receive", "bytes": b"x"}])
+def test_what_a_socket_receives_is_passed_on_as_it_is(message):
+    async def receive():
+        return message
+
+    assert asyncio.run(PacedMessages(receive, BodyPace(), b"ana")()) is message

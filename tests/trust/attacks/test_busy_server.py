@@ -166,6 +166,47 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
         assert process.wait(300) == 0
 
 
+MESSAGES = ('42["x",1]', '42["x",[' + '{"a":{}},' * 28_000 + "{}]]")
+"""Messages of the page's socket that belong to no page: very many small ones, and the largest of very many values."""
+
+
+def test_health_is_told_while_a_signed_in_key_floods_the_socket_of_the_page(folder, tmp_path):
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    ledger = SqliteLedger(tmp_path / "server.db")
+    _, key = create(ledger, "ana's", user="ana")
+    ledger.close()
+    stopped, sent = threading.Event(), []
+
+    def flood(address, cookie, message):
+        socket = f"{address.replace('http', 'ws')}/page/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        while not stopped.is_set():
+            try:
+                with connect(socket, origin=address, additional_headers={"Cookie": cookie}) as line:
+                    line.recv()
+                    line.send("40")
+                    while not stopped.is_set():
+                        line.send(message)
+                        sent.append(message)
+            except (ConnectionClosed, OSError):
+                continue
+
+    served = serving(folder, tmp_path / "home", tmp_path / "server.db")
+    with idle_server(folder / "documents") as reference, served as (_, address), httpx.Client(timeout=60) as client:
+        entered = client.post(f"{address}/page/enter", data={"key": key}, headers={"origin": address})
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        threads = [
+            threading.Thread(target=flood, args=(address, cookie, message), daemon=True) for message in MESSAGES * 2
+        ]
+        for thread in threads:
+            thread.start()
+        worst, idle = waits(client, (f"{address}/healthz", reference), MINUTE / 4)
+        stopped.set()
+    assert set(sent) == set(MESSAGES)
+    assert worst < 0.1 + 2 * idle, (worst, idle)
+
+
 def test_what_is_loaded_is_left_out_of_garbage_collection_once_the_server_is_ready(folder):
     """A full collection holds every thread while it looks at each object of the modules, models and rules."""
     program = """

@@ -9,6 +9,8 @@ MOST_VALUES = 20_000
 """How many values a JSON body may hold: parsing and checking so many takes 10 to 60 ms."""
 _SECONDS_A_VALUE = 3e-6
 _SECONDS_A_BYTE = 1e-8
+MESSAGE_SECONDS = 3e-4
+"""What any message of a socket costs."""
 _CHEAP = 0.001
 """Seconds of parsing that nobody need wait for."""
 _REST = 3.0

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 
-from dragoman.server.http.body_pace import MOST_VALUES, BodyPace, parsing_seconds, values_in
+from dragoman.server.http.body_pace import MESSAGE_SECONDS, MOST_VALUES, BodyPace, parsing_seconds, values_in
 from dragoman.server.http.problems import MEDIA_TYPE, ApiProblem
 
 _log = logging.getLogger("dragoman.server")
@@ -25,6 +25,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+_SPENT = 0.005
+"""Seconds of the event loop that a socket may spend before it waits for its turn."""
 _HERE = frozenset({"localhost", ""})
 _UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/v1/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
 _STREAMED = "/v1/memory/import"
@@ -121,6 +123,26 @@ class _Meter:
         await pace.turn(self._whose, parsing_seconds(self._size, values))
 
 
+class PacedMessages:
+    """Receives a socket's messages for the application; a sender who spends much of the event loop waits."""
+
+    def __init__(self, receive: Receive, pace: BodyPace, whose: bytes) -> None:
+        self._receive = receive
+        self._pace = pace
+        self._whose = whose
+        self._spent = 0.0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        content = message.get("text") or message.get("bytes") or ""
+        body = content.encode() if isinstance(content, str) else content
+        self._spent += MESSAGE_SECONDS + parsing_seconds(len(body), values_in(body))
+        if self._spent > _SPENT:
+            await self._pace.turn(self._whose, self._spent)
+            self._spent = 0.0
+        return message
+
+
 class BrokenOffError(Exception):
     """Raised in an application that waits for a refused body."""
 
@@ -139,13 +161,17 @@ class RequestLimits:
         self._pace = BodyPace()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "websocket" and self._only_here and self._foreign(dict(scope["headers"])):
-                await send({"type": "websocket.close", "code": 1008})
-                return
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        sender = str((scope.get("client") or ("",))[0]).encode()
+        if scope["type"] == "websocket":
+            if self._only_here and self._foreign(headers):
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, PacedMessages(receive, self._pace, headers.get(b"cookie") or sender), send)
+            return
         form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
         most, seconds = self._measure.body_bytes, self._measure.body_seconds
         if form and _UPLOADS.fullmatch(str(scope["path"])):
@@ -160,7 +186,7 @@ class RequestLimits:
             await refuse(problem, scope, send)
             return
         is_json = most == self._measure.body_bytes
-        whose = headers.get(b"authorization") or str((scope.get("client") or ("",))[0]).encode()
+        whose = headers.get(b"authorization") or sender
         meter = _Meter(receive, self._measure, most, seconds, pace=self._pace if is_json else None, whose=whose)
         begun = False
 

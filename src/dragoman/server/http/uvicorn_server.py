@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from dragoman.core.errors import ConfigError
 from dragoman.server.http.problems import MEDIA_TYPE, ApiProblem
@@ -28,10 +29,26 @@ if TYPE_CHECKING:
 _HEADER_SECONDS = 15.0
 _STALLED_SECONDS = 60.0
 _HEADER_BYTES = 64 * 1024
-_SOCKET_BYTES = 2 * 1024 * 1024
+_SOCKET_BYTES = 256 * 1024
+"""The most bytes of a message of the page: a turn of the greatest length, each character escaped."""
+_LAST_BYTES = 4096
+"""What a sender who is told that the socket closes may still be sending."""
 _BACKLOG = 2048
 _SWITCH = 0.001
 _READY_SECONDS = 0.1
+
+
+class PatientSocket(WebSocketsSansIOProtocol):
+    """Socket of the page that ends at once where a sender goes on after it was told that the socket closes.
+
+    Else all that it still sends is parsed on the event loop: tens of thousands of messages in a megabyte.
+    """
+
+    def data_received(self, data: bytes) -> None:
+        if self.close_sent and len(data) > _LAST_BYTES:
+            self.transport.abort()
+            return
+        super().data_received(data)
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -167,12 +184,14 @@ def server_of(app: App, *, grace: float) -> Server:
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
+        ws=PatientSocket,
         loop="auto",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         ws_max_size=_SOCKET_BYTES,
+        ws_per_message_deflate=False,  # a packet may unfold to a thousand times its size, all of it on the event loop
         timeout_keep_alive=60,
         timeout_graceful_shutdown=round(grace) + 5,
         backlog=_BACKLOG,
