@@ -194,6 +194,26 @@ def test_check_compares_models_in_one_table(agent, capfd, tmp_path):
     assert "fact" in printed and "1/1" in printed and "0/1" in printed
 
 
+def test_check_tells_where_a_model_took_no_part(agent, capfd, tmp_path):
+    place = agent / "agent.toml"
+    text = place.read_text(encoding="utf-8").replace('[reader]\nkind = "prompted"', '[reader]\nkind = "grounded"')
+    place.write_text(text.replace('[gate]\nkind = "prompted"', '[gate]\nkind = "always"'), encoding="utf-8")
+    mock = OllamaMock(written)
+
+    def refuse(body):
+        raise RefusedError(401, {"error": {"message": "No."}})
+
+    with served(mock) as url:
+        name = f"ollama:{mock.model}@{url}"
+        command("check", str(agent), "--model", name)
+        assert "composed without" not in capfd.readouterr().err
+        mock.check = refuse
+        command("check", str(agent), "--model", name)
+        assert "Warning: 1 of 1 replies were composed without the model, which failed: " in capfd.readouterr().err
+        command("check", str(agent), "--model", "own", "--model", name)
+    assert f"Warning: {name}: 1 of 1 replies were composed without the model, which failed: " in capfd.readouterr().err
+
+
 def test_a_model_is_calibrated_on_labels(agent, capfd, tmp_path):
     def unsure(prompt):
         return "False" if "thank" in prompt.lower() or "hello" in prompt.lower() else "True"

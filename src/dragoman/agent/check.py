@@ -23,7 +23,7 @@ from dragoman.agent.declared import read_declared
 from dragoman.config import DEFAULT_KINDS, Overrides, load_config
 from dragoman.core.errors import DragomanError, InputError, UnknownNameError
 from dragoman.core.registry import REGISTRIES
-from dragoman.core.trace import Reply
+from dragoman.core.trace import Reply, model_failures
 from dragoman.core.values import Learned, Passage, SourceName
 from dragoman.text.claims import unsupported
 
@@ -79,6 +79,8 @@ class ConversationResult:
     unsupported: tuple[tuple[str, ...], ...] = ()
     tokens: int = 0
     """Tokens of the language model's drafts, thoughts included."""
+    model_failures: tuple[str, ...] = ()
+    """Why the model failed, for each reply that was composed without it."""
 
     @property
     def passed(self) -> bool:
@@ -213,6 +215,7 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
     replies: list[str] = []
     strange: list[tuple[str, ...]] = []
     tokens = 0
+    failures: list[str] = []
     spoken: dict[str, list[str]] = {}
     began = perf_counter()
     for fact in conversation.facts:
@@ -226,6 +229,7 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
             break
         replies.append(reply.text)
         tokens += reply.trace.usage.total_tokens
+        failures += model_failures(reply.trace)[:1]
         spoken.setdefault(turn.user, []).append(turn.say)
         supports = [*texts, *spoken[turn.user], *(evidence.passage.indexed for evidence in reply.evidence)]
         learned = [note.value for note in reply.trace if isinstance(note.value, Learned)]
@@ -234,7 +238,8 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
         wrong += [f"turn {number}: {words}" for words in judge(turn, reply)]
     seconds = perf_counter() - began
     return ConversationResult(
-        conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange), tokens
+        *(conversation.name, conversation.kind, tuple(wrong), tuple(replies), seconds, tuple(strange), tokens),
+        model_failures=tuple(failures),
     )
 
 

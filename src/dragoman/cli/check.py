@@ -13,8 +13,10 @@ import typer
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.agent_options import Overridable, Set, agent_name, fetch_weights, overrides, with_model
+from dragoman.cli.terminal.messages import tell
 from dragoman.cli.terminal.progress import Bars, progress_bars
 from dragoman.core.errors import InputError
+from dragoman.core.trace import MODEL_FAILED
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -196,6 +198,7 @@ def _print_sums(outcomes: Mapping[str, Sequence[ConversationResult]]) -> None:
     _add_sum(by_kind, "all", everything)
     rendering.out().print(by_kind)
     replies = sum(len(outcome.replies) for outcome in everything)
+    _warn_of_failures(everything)
     strange = sum(bool(words) for outcome in everything for words in outcome.unsupported)
     typer.echo(f"Replies with an unsupported number or name: {strange} of {replies} ({_share(strange, replies)})")
 
@@ -213,6 +216,17 @@ def _print_models(outcomes: Mapping[str, Sequence[ConversationResult]]) -> None:
         row = (model, *counts, f"{passed}/{len(held)}", share, f"{seconds:.1f}", str(tokens))
         rendering.add_row(table, *row)
     rendering.out().print(table)
+    for model, held in outcomes.items():
+        _warn_of_failures(held, f"{model}: ")
+
+
+def _warn_of_failures(outcomes: Sequence[ConversationResult], whose: str = "") -> None:
+    """Say where replies were composed without the model, which says nothing of how good it is."""
+    failures = [message for outcome in outcomes for message in outcome.model_failures]
+    if failures:
+        replies = sum(len(outcome.replies) for outcome in outcomes)
+        count, reason = f"{len(failures)} of {replies}", failures[0].removeprefix(MODEL_FAILED)
+        tell(f"Warning: {whose}{count} replies were composed without the model, which failed: {reason}")
 
 
 def _add_sum(table: Table, label: str, outcomes: Sequence[ConversationResult]) -> None:

@@ -166,6 +166,13 @@ class Trace:
         return cls(tuple(_note(item) for item in data))
 
 
+def model_failures(trace: Trace) -> tuple[str, ...]:
+    """Why the model failed, once for each draft that was composed without it."""
+    notes = (note.value.notes for note in trace if isinstance(note.value, Draft))
+    found = (str(each.get(key, "")) for each in notes for key in ("rejected", "judge"))
+    return tuple(message for message in found if message.startswith(MODEL_FAILED))
+
+
 def _note(item: Json) -> Note:
     if not isinstance(item, dict) or item.get("kind") not in _KINDS:
         raise InputError(f"Not a trace note: {json.dumps(item)[:80]}.", remedy="Was this file written by Dragoman?")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.cli.terminal import rendering
 from dragoman.cli.terminal.messages import printable, tell_once
-from dragoman.core.trace import MODEL_FAILED, Note, Reply
-from dragoman.core.values import Draft
+from dragoman.core.trace import Note, Reply, model_failures
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,11 +65,8 @@ def speak(pieces: Iterator[Note | str | Reply], console: Console) -> Reply | Non
 
 def tell_trouble(reply: Reply) -> None:
     """Warn, once, that the model failed, where the reply was composed without it."""
-    for note in reply.trace:
-        notes = note.value.notes if isinstance(note.value, Draft) else {}
-        for message in (str(notes.get("rejected", "")), str(notes.get("judge", ""))):
-            if message.startswith(MODEL_FAILED):
-                tell_once(f"Warning: {message}")
+    for message in model_failures(reply.trace):
+        tell_once(f"Warning: {message}")
 
 
 def print_short_why(reply: Reply, console: Console) -> None:
