@@ -229,6 +229,23 @@ def test_a_model_is_calibrated_on_labels(agent, capfd, tmp_path):
     assert "--gate.part" in capfd.readouterr().out
 
 
+def test_a_calibration_takes_options_of_the_model_and_may_begin_anew(capfd, tmp_path, monkeypatch):
+    monkeypatch.delenv("A_KEY", raising=False)
+    out = str(tmp_path / "calibrated")
+    mock = OllamaMock(lambda prompt: "True" if "?" in prompt else "False")
+    with served(mock) as url:
+        given = ["calibrate", "toy", "--model", f"ollama:{mock.model}@{url}", "--out", out]
+        key = ["--set", "models.language.key_env=A_KEY"]
+        assert command(*given, *key) == 1
+        assert "Set A_KEY" in capfd.readouterr().err
+        monkeypatch.setenv("A_KEY", "s3cret")
+        assert command(*given) == 1
+        assert "--fresh" in capfd.readouterr().err
+        assert command(*given, *key, "--fresh") == 0
+    assert command("calibrate", "toy", "--set", "gate.threshold=1") == 1
+    assert "no option of the language model" in capfd.readouterr().err
+
+
 def test_too_few_labels_do_not_calibrate(tmp_path, capfd):
     (tmp_path / "few.jsonl").write_text("{}\n" * 5)
     assert command("calibrate", str(tmp_path / "few.jsonl")) == 1
