@@ -54,7 +54,7 @@ def test_an_agent_of_a_folder_elsewhere_answers_from_its_packed_file(tmp_path, m
     assert run("init", "mine", "--documents", str(notes), cwd=tmp_path).returncode == 0
     done = run("pack", "mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
-    assert b"DOCUMENTS: 1 files copied from ../notes; 1 of kinds that are not read were left out" in done.stdout
+    assert b"DOCUMENTS: files copied from ../notes: 1; left out, of kinds that are not read: 1" in done.stdout
     (notes / "hall.md").unlink()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

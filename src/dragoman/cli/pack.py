@@ -39,8 +39,8 @@ def pack(
         file = file.with_name(f"{file.name}{SUFFIX}")
     report = pack_folder(folder, file)
     for copied in report.copied:
-        left_out = f"; {copied.left_out} of kinds that are not read were left out" if copied.left_out else ""
-        sys.stdout.write(f"{copied.source}: {copied.files} files copied from {copied.path}{left_out}\n")
+        left_out = f"; left out, of kinds that are not read: {copied.left_out}" if copied.left_out else ""
+        sys.stdout.write(f"{copied.source}: files copied from {copied.path}: {copied.files}{left_out}\n")
     sys.stdout.write(f"{report.files} files, {file.stat().st_size / 1e6:.1f} MB: {file}\n")
     if report.refused:
         tell(f"{report.refused} So `dragoman chat {file.name}` refuses it; others unzip it into a folder first.")

@@ -240,7 +240,7 @@ def _endpoint(model: RemoteModel) -> Iterator[Finding]:
         yield Finding("endpoint", "broken", error.message, error.remedy)
         return
     profile = result.profile
-    listed = f", {len(result.models)} models listed" if result.models else ""
+    listed = f", models listed: {len(result.models)}" if result.models else ""
     yield Finding("endpoint", "ok", f"{model.name} at {model.endpoint.url}, profile {profile.name}{listed}")
     yield Finding("endpoint works", "ok", f"{', '.join(result.works)}; window {profile.window} tokens")
     if result.emulated:
