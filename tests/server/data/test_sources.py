@@ -73,6 +73,22 @@ def test_names_that_lead_elsewhere_are_refused(name):
     assert caught.value.code == "bad-file-name"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("what is this?.md", "may not contain '?'"),
+        ("Trip 10:30.md", "may not contain ':'"),
+        ("x" * 300 + ".md", "at most 200 bytes"),
+        (".hidden.md", "hidden"),
+        ("a\u200b.md", "cannot be shown"),
+        ("", "no name"),
+    ],
+)
+def test_a_name_that_is_refused_is_told_why(name, words):
+    with pytest.raises(ServiceError, match=re.escape(words)):
+        safe_name(name)
+
+
 @pytest.mark.trust
 def test_a_link_in_the_folder_leads_nowhere(client, server, tmp_path):
     """Links cannot be uploaded; where somebody made one, neither writing nor removing follows it."""

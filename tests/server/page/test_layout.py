@@ -73,6 +73,15 @@ def test_on_a_phone_nothing_leaves_the_screen(page_session, ask):
     assert page.evaluate(BEYOND, ".panel.sources") == []
 
 
+def test_a_long_word_that_somebody_told_stays_on_a_phone_s_screen(page_session, ask):
+    page = page_session(**PHONE)
+    ask(page, f"I like bassoon{'s and bassoon' * 3}{'bassoon' * 30}, and my name is Jo")
+    assert page.evaluate(BEYOND, ".talk") == []
+    page.get_by_role("tab", name="Memory").click()
+    expect(page.locator(".fact").first).to_be_visible()
+    assert page.evaluate(BEYOND, ".panel.memory") == []
+
+
 def test_the_keyboard_of_a_phone_leaves_room_for_the_reply(page_session, ask):
     page = page_session(**PHONE)
     ask(page, "What does a dog cost?")

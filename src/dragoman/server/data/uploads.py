@@ -48,17 +48,8 @@ def safe_name(name: str) -> PurePosixPath:
     """The path of an uploaded file inside its folder; raises an error for a name that leads elsewhere."""
     name = unicodedata.normalize("NFC", name.replace("\\", "/"))
     parts = name.split("/")
-    wrong = (
-        not name
-        or len(parts) > _DEEPEST
-        or len(name.encode("utf-8", "replace")) > _LONGEST
-        or _DRIVE.match(name)
-        or _BAD.search(name)
-        or not name.isprintable()
-        or any(_is_bad_part(part) for part in parts)
-    )
-    if wrong:
-        raise _misnamed("A file's name is empty, too long, hidden, a device's, or leads out of its folder.")
+    if fault := _fault(name, parts):
+        raise _misnamed(fault)
     path = PurePosixPath(*parts)
     if path.suffix.lower() not in readers() or not path.suffix:
         kinds = ", ".join(suffix for suffix in readers() if suffix)
@@ -68,6 +59,24 @@ def safe_name(name: str) -> PurePosixPath:
             code="unsupported-kind",
         )
     return path
+
+
+def _fault(name: str, parts: Sequence[str]) -> str:
+    """Why a name cannot be that of an upload; "" for one that can."""
+    bad = _BAD.search(name)
+    faults = {
+        "A file has no name.": not name,
+        f"A file's name has at most {_LONGEST} bytes, in at most {_DEEPEST - 1} folders.": (
+            len(name.encode("utf-8", "replace")) > _LONGEST or len(parts) > _DEEPEST
+        ),
+        "A file's name leads out of its folder.": _DRIVE.match(name),
+        f"A file's name may not contain {bad[0]!r}." if bad else "": bad,
+        "A file's name has characters that cannot be shown.": not name.isprintable(),
+        "A file's name is hidden, ends in a space or a stop, is a device's, or leads out of its folder.": (
+            any(map(_is_bad_part, parts))
+        ),
+    }
+    return next((fault for fault, holds in faults.items() if holds), "")
 
 
 def writable(seat: Seat, source: Source) -> bool:
