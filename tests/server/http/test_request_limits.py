@@ -249,3 +249,10 @@ def exchange(server, sent):
             answered += piece
     head, _, body = answered.partition(b"\r\n\r\n")
     return head, body
+
+
+@pytest.mark.parametrize(("parts", "status"), [(201, 422), (302, 400)])
+def test_a_form_of_very_many_parts_is_refused_before_they_are_looked_up(client, parts, status):
+    files = [("files", (f"{place}.md", b"x")) for place in range(parts)]
+    refused = client.post("/v1/sources/NOTES/files", files=files)
+    assert refused.status_code == status and refused.headers["content-type"] == "application/problem+json"

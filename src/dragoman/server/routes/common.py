@@ -24,6 +24,8 @@ from dragoman.server.service import Service
 
 B = TypeVar("B", bound=BaseModel)
 _LONGEST_ID = 200
+_MOST_PARTS = 300
+"""How many parts of a kind a form may have: more than the files that are taken, so that too many are said to be so."""
 _JSON = re.compile(r"\s*application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 
 SCHEMES: dict[str, Any] = {
@@ -131,6 +133,13 @@ async def _body(request: Request, model: type[B]) -> B:
         raise HTTPException(400, "There was an error parsing the body") from None
 
 
+class _FormRequest(Request):
+    """A request whose form has few parts: looking one up among thousands holds the event loop up."""
+
+    def form(self, **limits: Any) -> Any:
+        return super().form(**{**limits, "max_files": _MOST_PARTS, "max_fields": _MOST_PARTS})
+
+
 class KnownFirst(APIRoute):
     """A route with a large body: authenticates before reading it, and limits concurrent uploads."""
 
@@ -140,7 +149,7 @@ class KnownFirst(APIRoute):
         async def known_first(request: Request) -> Response:
             caller = await caller_of(request)
             with service_of(request).receiving.holding(caller.whose, seconds=5.0):
-                return await handle(request)
+                return await handle(_FormRequest(request.scope, request.receive))
 
         return known_first
 
