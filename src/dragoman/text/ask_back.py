@@ -58,7 +58,7 @@ _WHERE = re.compile(r"would that be (?P<joint>in|on|at) (?P<noun>\w+) (?P<name>\
 _HOW_LONG_AGO = re.compile(r"(?P<event>you .+): how long ago was that", re.IGNORECASE)
 _WHEN = re.compile(
     r"(?:(?:about|around|almost|over|just|only|more than|less than|nearly) )?"
-    r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a few|a couple of|half an?)"
+    r"(?:(?<!\d)\d++|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a few|a couple of|half an?)"
     r" (?:minutes?|hours?|days?|weeks?|months?|years?)(?: ago)?"
     r"|yesterday|today|(?:last|this) (?:night|week|weekend|month|year|spring|summer|autumn|winter)"
     r"|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:on|in|since) (?-i:[A-Z][a-z]+)"

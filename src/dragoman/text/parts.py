@@ -48,7 +48,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _RUN_ON = re.compile(
-    r"(?<=[a-z\d]) (?=(?:do|does|can|could|may|am|is|are|should|must) (?:i|we|he|she|they|it|my|our)\b[^.!]{6,}$)",
+    r"(?<=[a-z\d]) (?=(?:do|does|can|could|may|am|is|are|should|must) (?:i|we|he|she|they|it|my|our)\b[^.!]{6,200}$)",
     re.IGNORECASE,
 )
 """Where a question begins behind a statement without any mark: "im 68 do i pay less"."""

@@ -35,10 +35,10 @@ _OF_WAITING = re.compile(r"\b(?:wait|waiting|deferrals?|intervals?|between (?:tw
 _WAITS = re.compile(
     r"\b(?:wait\w*|deferral|interval|no sooner than|has to pass|have to pass|must pass|must have passed|have passed"
     r"|after that only|earliest)\b|\b(?:only|not|nobody|no one|may|can|again|until|at least|for)\b[^.;]{0,50}?"
-    r"\d+ (?:hours?|days?|weeks?|months?|years?) (?:after|later|from)\b"
+    r"(?<!\d)\d++ (?:hours?|days?|weeks?|months?|years?) (?:after|later|from)\b"
     r"|\b(?:not|nobody|no one|cannot)\b[^.;]{0,40}? (?:for|until) (?:at least )?"
-    r"\d+ (?:hours?|days?|weeks?|months?|years?)\b"
-    r"|\d+ (?:hours?|days?|weeks?|months?|years?) (?:must lie |have to lie )?between\b"
+    r"(?<!\d)\d++ (?:hours?|days?|weeks?|months?|years?)\b"
+    r"|(?<!\d)\d++ (?:hours?|days?|weeks?|months?|years?) (?:must lie |have to lie )?between\b"
 )
 """Says that a length of time is one to wait."""
 _SECONDS_OF_MONTH = 30.44 * 86400
