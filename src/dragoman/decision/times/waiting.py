@@ -42,6 +42,9 @@ _WAITS = re.compile(
 )
 """Says that a length of time is one to wait."""
 _SECONDS_OF_MONTH = 30.44 * 86400
+_LONG_ENOUGH = re.compile(r"\b(?:long enough|enough time|waited|too (?:soon|early)|passed)\b", re.IGNORECASE)
+_RUNS_FROM = re.compile(r"\b(?:after|since|from|following|of)\b", re.IGNORECASE)
+_LONGEST_LABEL = 60
 _SURE = 0.9
 WAITED = "waited"
 """How the reason of a decision begins that compares a waiting time."""
@@ -64,7 +67,8 @@ def waited(  # noqa: PLR0917 - what a decision is made of
 
     Under `headings` such as "Waiting times", every length of time is one to wait.
     """
-    if not facts or question_kind(question) != "polar" or read_question(question).target != "permit":
+    asks = read_question(question).target == "permit" or _LONG_ENOUGH.search(question)
+    if not facts or question_kind(question) != "polar" or not asks:
         return None
     plain = normalise(sentence)
     if not (_WAITS.search(plain) or any(_OF_WAITING.search(heading) for heading in headings)):
@@ -73,7 +77,7 @@ def waited(  # noqa: PLR0917 - what a decision is made of
     if len(times) != 1:
         return None
     now = situation(facts, question, today)
-    words = roots(analyse(sentence)) - GENERAL - CALENDAR
+    words = roots(analyse(_event_part(sentence))) - GENERAL - CALENDAR
     for event in reversed(now.known):
         if event.attribute != "since" or not same(event.subject, now.subject):
             continue
@@ -89,6 +93,15 @@ def waited(  # noqa: PLR0917 - what a decision is made of
     return Decision(
         "unknown", missing="since", ask=ask, clause=clause, reason=WAITED, confidence=_SURE, is_settled=True
     )
+
+
+def _event_part(sentence: str) -> str:
+    """What a sentence says that the time runs from: behind "after", or before a colon; else all of it."""
+    label, colon, _ = sentence.partition(":")
+    if colon and len(label) <= _LONGEST_LABEL:
+        return label
+    after = _RUNS_FROM.search(sentence)
+    return sentence[after.end() :] if after is not None else sentence
 
 
 def _decided(event: Known, wait: Quantity) -> Decision | None:
