@@ -271,6 +271,9 @@ def _table(
     named = lookup(question, rows, told, analyse, turn=turn)
     if named is None:
         row_named = named_row(question, rows, analyse, turn=turn)
+        cell = cell_for(question, best.sentence, told, analyse, turn=turn) if row_named is None else None
+        if cell is not None and cell.decision is None:  # the column alone is named
+            return Answer((replace(best, sentence=cell.text),))
         other = row_named if row_named is not None and row_named != best.sentence else None
         return Answer((replace(best, sentence=other),)) if other is not None else None
     row, cell = named

@@ -138,6 +138,17 @@ def act_and_core(text: str) -> tuple[Act, str]:
     return ("pastime" if _P["pastime"].search(joined) else "statement"), joined
 
 
+_CONDITIONAL = re.compile(
+    r"^(?:(?:and|but|so|ok) )?if\b.{3,120}? (?:do|does|can|could|may|is|are|am|will|would|must|should)"
+    r" (?:i|we|he|she|it|they|you|my|our|the|a)\b",
+    re.IGNORECASE,
+)
+"""A question behind a condition, without its mark: "if a dog is a member does it still cost"."""
+_LISTING = re.compile(
+    r"\b(?:what|everything|all|list|show) (?:.{0,30} )?(?:know|remember|got|have|noted|saved|told)\b", re.I
+)
+
+
 def unwrapped(text: str) -> str:
     """A question without its greeting and politeness: "Hi, could you tell me when it opens?" is "when it opens?"."""
     core = _P["asides"].sub("", text.strip()).strip(" ,") or text.strip()
@@ -215,6 +226,8 @@ def _remember_request(text: str) -> str | None:
 
 def _asks(text: str) -> bool:
     if "?" in text:  # the mark asks by itself
+        return True
+    if _CONDITIONAL.search(text) or (asks_for_everything(text) and _LISTING.search(text)):
         return True
     bare = _P["wrappers"].sub("", text.strip(), count=1).strip()
     return bool(_P["question_start"].match(bare) or _P["question_any"].search(text)) or is_inference(text)

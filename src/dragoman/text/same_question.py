@@ -53,6 +53,10 @@ _VALUES = {
     "time span": rf"(?:{_NUMBER}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
     r" (?:minutes|hours?|days?|nights?|weeks?|months?|years?)",
 }
+_VALUES |= {
+    "animal": r"(?:dogs?|cats?|rabbits?|pupp(?:y|ies)|kittens?|birds?|hamsters?|horses?|pon(?:y|ies))",
+    "person": r"(?:adults?|child(?:ren)?|kids?|students?|pensioners?|seniors?|members?|residents?|visitors?|guests?)",
+}
 _EITHER = "|".join(f"(?P<v{place}>{value})" for place, value in enumerate(_VALUES.values()))
 _FRAGMENT = re.compile(
     r"(?:(?:ok|okay|alright|right|so|oh|well|cool|great|thanks)\b[,.!]? )?(?:(?:and|but|or)\b ?)?"

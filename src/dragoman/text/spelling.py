@@ -10,10 +10,11 @@ from dragoman.text.typos import rank, untyped
 _WORD = re.compile(r"[A-Za-z0-9'’]+")
 _RELATIVE = (
     "mum|mom|mam|dad|mother|father|sister|brother|son|daughter|wife|husband|partner|girlfriend|boyfriend|nan|gran|grandma"
-    "|grandad|grandpa|granny|uncle|aunt|cousin|niece|nephew|mate|friend|flatmate|boy|girl|kid|dog|cat|baby"
+    "|grandad|grandpa|granny|uncle|aunt|cousin|niece|nephew|mate|friend|flatmate|boy|girl|kid|dog|cat|baby|rabbit|bunny|hamster|budgie|parrot|bird"
+    "|horse|pony|ferret|tortoise|puppy|pup|kitten"
 )
 _AFTER_RELATIVE = (
-    r"called|named|name|birthday|age|\d{1,3}|not|allergic|in|from|got|a|an|only|due|had|been|having|limping|off|ill|poorly"
+    r"called|named|name|birthday|age|\d{1,3}|not|allergic|in|from|got|a|an|only|due|had|been|having|limping|off|on|ill|poorly|right"
     r"|(?:[a-z]++ ){1,2}(?:is|has|needs|can|will|does|was|wants)"
 )
 _BEFORE_DAY = r"\b(on|by|or|this|next|until|from) "
@@ -40,6 +41,16 @@ _LEFT_OUT = tuple(
             rf"me (?=(?:{_RELATIVE})(?:s|['’]s)?\b)",
             "my ",
         ),
+        (r"\bat yours\b", "at your place"),
+        (r"(?:^|(?<=[.!,] ))(?:my )?names (?=[a-z]+\b(?! (?:is|are|of|and)\b))", "my name's "),
+        (r"(?<=\bhas )bin\b|(?<=\bhave )bin\b|(?<='ve )bin\b|(?<='s )bin\b", "been"),
+        (r"^witch(?= (?:of|one|ones|day|days|is)\b)", "which"),
+        (r"(?<![\w'’])(?-i:an) (?=(?-i:[b-df-gj-np-tv-z][a-z]+)\b)", "and "),
+        (
+            r"(?<![\w'’])(?-i:an) (?=(?:i|i'm|i've|i'd|it|it's|is|if|he|he's|she|she's|his|her|in|on|at|our|we|you|all"
+            r"|a|how|who|what|what's|when|where|also)\b)",
+            "and ",
+        ),
         (r"\bwith/o(?= )", "without"),
         (r"\bwith/ ?(?=[a-z])", "with "),
         (r"(?<=\d )quid\b", "pounds"),
@@ -49,13 +60,15 @@ _LEFT_OUT = tuple(
         ),
         (r"(?<![\w'’])id(?= (?:like|love|rather|prefer|want|need)\b)", "I'd"),
         (
-            r"(?<![^.!,;] )(?<![^ ])were(?= (?:an?|\d+|two|three|four|five|six|in|on|from|both|coming|staying)\b)",
+            r"(?:(?<![^.!,;] )(?<![^ ])|(?<=^so )|(?<=^and )|(?<=^but ))"
+            r"were(?= (?:an?|\d+|two|three|four|five|six|in|on|from|both|coming|staying|not)\b)",
             "we're",
         ),
         (
             r"^((?:and |but |so )?)((?:he|she|it|my [a-z]+(?: [a-z]+)?) (?:allowed|permitted|welcome|ok)\b[^?]*\?)$",
             r"\1is \2",
         ),
+        (r"^((?:and |but |so )?)((?:he|she|it) (?:allowed|alright|all right|ok|okay|fine|safe) to\b)", r"\1is \2"),
         (r"\b(room|plot|flat|phone|house|door|member) no(?=\W*$)", r"\1 number"),
         (rf"\b((?:my|our) (?:{_RELATIVE}))s(?= (?:{_AFTER_RELATIVE})\b)", r"\1's"),
         (r"\b((?:my|our) [a-z]{3,}?)s(?= (?:called|named) [\w'’-]+(?:[.!?,]|$| but))", r"\1's"),
