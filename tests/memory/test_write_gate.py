@@ -161,3 +161,7 @@ def test_she_is_whoever_was_named_nearest(gate):
     told = [fact.text for fact in gate.facts(text, facts(text, people=lambda: people), people=lambda: people)]
     assert any("Mila had her birthday" in each for each in told)
     assert not any("mother" in each for each in told)
+
+
+def test_what_holds_under_a_condition_is_not_kept(gate):
+    assert kept(gate, "If the client leaves, we delete everything within thirty days.", {}) == []

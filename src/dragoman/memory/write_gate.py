@@ -347,12 +347,17 @@ _DENIES_NUMBER = re.compile(
 """Takes a number back, and says no other: "Greta isn't 64"."""
 
 
+_SUPPOSED = re.compile(r"\s*(?:and |but |so )?(?:if|unless|in case|suppose)\b", re.IGNORECASE)
+"""Begins a sentence whose rest holds under a condition: "If the client leaves, we delete everything"."""
+_SENTENCE_END = re.compile(r"[.?!]\s")
+
+
 def _may_tell(text: str, piece: Piece, known: set[str]) -> bool:
     """Whether a piece states something that the `known` words do not cover."""
     words = _content(piece.text)
     if not words or len(words & known) >= _COVERED * len(words) or _OF_OTHERS.match(piece.text):
         return False
-    if _DENIES_NUMBER.fullmatch(piece.text):
+    if _DENIES_NUMBER.fullmatch(piece.text) or _SUPPOSED.match(_SENTENCE_END.split(text[: piece.start])[-1]):
         return False
     end = _END.search(text, piece.start)
     goes_on = text[: piece.start].rstrip().endswith(",") and (end is None or end[0] != "?")
