@@ -35,7 +35,7 @@ _UNITS: tuple[tuple[str, Kind, float, str], ...] = (
     (r"millilit(?:re|er)s?|ml|毫升", "volume", 0.001, "l"),
     (r"lit(?:re|er)s?|l|升", "volume", 1, "l"),
     (r"euros?|eur|€(?!\d)|欧元", "money", 1, "EUR"),
-    (r"pounds?|gbp|£(?!\d)|英镑", "money", 1, "GBP"),
+    (r"pounds?|quid|gbp|£(?!\d)|英镑", "money", 1, "GBP"),
     (r"us dollars?|usd|美元", "money", 1, "USD"),
     (r"dollars?|\$(?!\d)", "money", 1, "dollar"),
     (r"yuan|rmb|cny|元|块钱?", "money", 1, "CNY"),

@@ -23,6 +23,8 @@ _FOR = re.compile(
     r"\b4(?= (?:a |the |my |our )?(?:kids?|child\w*|adults?|seniors?|students?|members?|me|us|you|dogs?)\b)",
     re.IGNORECASE,
 )
+_OF_STATES = ("ian", "ist", "ic", "iac", "ed", "ing", "free", "ish", "ese", "al", "ive", "ous", "ful", "less", "n't")
+"""How words end that say what somebody is: "I'm pescetarian"."""
 _RARE_NAME, _RARE_ALONE = 3_000, 40_000
 """From which place in the list of words on a word may be a name, behind "called" and behind "I'm"."""
 _COUNTED = (
@@ -53,7 +55,6 @@ _LEFT_OUT = tuple(
         ),
         (r"\bwith/o(?= )", "without"),
         (r"\bwith/ ?(?=[a-z])", "with "),
-        (r"(?<=\d )quid\b", "pounds"),
         (
             r"(?<![\w'’])ill(?= (?:be|have|come|go|bring|get|need|want|take|stay|arrive|pay|send|try|do|see|ask)\b)",
             "I'll",
@@ -102,11 +103,13 @@ def spelt(text: str) -> str:
 
 def _capital(match: re.Match[str]) -> str:
     """A word as a name, unless it is a common word: "called off", "I'm vegan"."""
-    place = rank(match["name"])
-    alone = match["before"] == "I'm "
-    if (alone and match["end"] is None) or (place is not None and place < (_RARE_ALONE if alone else _RARE_NAME)):
+    name, alone = match["name"], match["before"] == "I'm "
+    if alone and (match["end"] is None or "-" in name or name.endswith(_OF_STATES)):
         return match[0]
-    return match["before"] + match["name"].capitalize()
+    place = rank(name)
+    if place is not None and place < (_RARE_ALONE if alone else _RARE_NAME):
+        return match[0]
+    return match["before"] + name.capitalize()
 
 
 def _meant(said: str, known: dict[str, str]) -> str:
