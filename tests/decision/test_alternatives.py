@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.decision.alternatives import alternative
+from dragoman.decision.cases.alternatives import alternative
 from dragoman.decision.questions import stemmed
 
 BEDS = "You may keep at most eight beds on a full plot and four on a half plot."

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.decision.exceptions import takes_back, with_exception
+from dragoman.decision.cases.exceptions import takes_back, with_exception
 
 
 @pytest.mark.parametrize(

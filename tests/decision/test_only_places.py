@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.decision.only_places import only_there
+from dragoman.decision.cases.only_places import only_there
 
 RULE = "Microwaves are allowed in rooms in Block B only."
 QUESTION = "Can I put a microwave in my room?"

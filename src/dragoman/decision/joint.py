@@ -23,22 +23,16 @@ from dragoman.core.clock import moment_of
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import hazards
-from dragoman.decision.applies import applies
-from dragoman.decision.chinese import applies as chinese_applies
-from dragoman.decision.chinese import tables as chinese_tables
+from dragoman.decision.cases.by_code import Rule, by_code, by_waiting_time
+from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.chinese.gloss import gloss_lines
 from dragoman.decision.chinese.words import tokens
 from dragoman.decision.choose import Analyse, Quote, rank
-from dragoman.decision.exceptions import takes_back
 from dragoman.decision.facts import situation
-from dragoman.decision.groups import CALENDAR, GENERAL, roots, split
-from dragoman.decision.only_places import only_there
-from dragoman.decision.questions import question as read_question
+from dragoman.decision.groups import CALENDAR, GENERAL, roots
 from dragoman.decision.relations import Value, with_relations
-from dragoman.decision.tables.cells import cell_for, named_flag, read_row, row_for
-from dragoman.decision.times.waiting import waited
+from dragoman.decision.tables.cells import read_row, row_for
 from dragoman.decision.values import Decision
-from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.query import SearchText, standalone
 from dragoman.text.question_kind import question_kind
@@ -70,7 +64,6 @@ FURTHEST = 0.6
 _ENDED = re.compile(r"\bno longer\b|\bany ?more\b|\bnot an?\b", re.IGNORECASE)
 """Says that the user does not belong to a group, whose rules are therefore none of theirs."""
 _NO_FOOD = re.compile(r"(?:and |but |so )?(?:when|where|who|why|how|what time)\b", re.IGNORECASE)
-_PLAIN_QUESTIONS = {"pay": "Do I have to pay?", "permit": "Can I?", "price": "How much is it for me?"}
 _DECIDED = 10
 """How many of the best sentences code looks at, beside all of the two best passages."""
 
@@ -272,13 +265,15 @@ class JointRanker:
         options = []
         for place, option in enumerate(alone):
             if place >= _DECIDED and option.evidence.id not in best:
-                time = None if language(question) == "zh" else _waited(question, texts, option, self._analyse, today)
+                time = None
+                if language(question) != "zh":
+                    time = by_waiting_time(question, texts, _rule(option), self._analyse, today)
                 options.append(option if time is None else replace(option, decision=time))
                 continue
-            decision = _by_code(question, texts, option, self._analyse, today)
+            decision = by_code(question, texts, _rule(option), self._analyse, today)
             for other in questions[1:]:
                 if decision.verdict == "none":
-                    decision = _by_code(other, texts, option, self._analyse, today)
+                    decision = by_code(other, texts, _rule(option), self._analyse, today)
             options.append(replace(option, decision=decision))
         return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
@@ -442,72 +437,8 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
     return facts
 
 
-def _by_code(  # noqa: PLR0911 - one return a way to decide
-    question: str, facts: Sequence[str], option: Option, analyse: Analyse, today: date | None = None
-) -> Decision:
-    """Decide a sentence under its heading, or the user's cell of a table row, by code."""
-    if language(question) == "zh":
-        return _chinese(question, facts, option)
-    flagged = named_flag(option.sentence, question) if question_kind(question) == "polar" else None
-    if flagged is not None:
-        return flagged
-    time = _waited(question, facts, option, analyse, today)
-    if time is not None:
-        return time
-    there = only_there(option.sentence, facts, question)
-    if there is not None:
-        return there
-    cell = cell_for(question, option.sentence, facts, analyse)
-    if cell is not None and cell.decision is not None:
-        return cell.decision
-    rule = option.sentence
-    if takes_back(option.sentence, option.following):
-        rule = f"{rule} {option.following}"
-    headings = option.evidence.passage.headings
-    heading = headings[-1] if headings else option.evidence.passage.title
-    decision = applies(f"{heading}: {rule}" if heading else rule, facts, question, today=today)
-    if decision.verdict == "none" and facts and takes_back(option.sentence, option.following):
-        # The sentence before says what it is about; the case alone says for whom.
-        other = applies(option.following, facts, _PLAIN_QUESTIONS.get(read_question(question).target, ""))
-        if other.verdict in ("yes", "no") and other.fact:
-            return other
-    parts = split(rule) if decision.verdict == "none" and facts else []
-    if len(parts) > 1:  # one part may be decided where another cannot be read
-        each = [applies(f"{heading}: {part}" if heading else part, facts, question, today=today) for part in parts]
-        decision = next((d for d in each if d.verdict in ("yes", "no") and d.fact), decision)
-    if decision.verdict == "yes" and not decision.fact and negated(option.sentence):
-        return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
-    return decision
-
-
-def _waited(
-    question: str, facts: Sequence[str], option: Option, analyse: Analyse, today: date | None
-) -> Decision | None:
-    """Decide a sentence by how long ago it is what the user tells."""
-    passage = option.evidence.passage
-    return waited(option.sentence, facts, question, analyse, today, (passage.title, *passage.headings))
-
-
-def _chinese(question: str, facts: Sequence[str], option: Option) -> Decision:
-    """Decide a Chinese sentence, or a table row that the question names, by code."""
-    row, wanted = read_row(option.sentence), chinese_applies.target(question)
-    decision = None
-    if row is None:
-        passage = option.evidence.passage
-        path = " ".join((passage.title, *passage.headings))
-        rule = option.sentence
-        if chinese_applies.is_exception(option.following):
-            rule = f"{rule.rstrip('。')}，{option.following}"
-        decision = chinese_applies.decide(rule, facts, question, path=path)
-    elif wanted == "choice" or chinese_tables.named_row(question, [option.sentence], ()) is not None:
-        decision = chinese_tables.fits(question, row, facts)
-    if decision is not None and decision.verdict != "none":
-        return decision
-    # Food and steps are decided by category in both languages.
-    if wanted in ("permit", "choice"):
-        known = chinese_applies.told(tuple(facts), question)
-        decision = hazards.decide(option.sentence, known.situation, 1.0)
-    return decision or Decision("none", confidence=0.1)
+def _rule(option: Option) -> Rule:
+    return Rule(option.sentence, option.following, option.evidence.passage)
 
 
 def placed(option: Option, own: Sequence[Value] = ()) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.core.values import Context, Evidence
-from dragoman.decision.alternatives import alternative
 from dragoman.decision.applies import applies
+from dragoman.decision.cases.alternatives import alternative
+from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.choose import POINTS_BACK, Analyse
-from dragoman.decision.exceptions import takes_back
 from dragoman.decision.groups import GENERAL, by_group, effect, is_for_others, roots
 from dragoman.decision.joint import FURTHEST, SAID_FROM, Option, distinct
 from dragoman.decision.prices import prices_in
@@ -20,22 +20,16 @@ from dragoman.decision.questions import shares_topic, stemmed
 from dragoman.decision.subjects import USER, people, subject_of_question
 from dragoman.decision.tables.cells import (
     about,
-    cell_for,
-    is_named_whole,
-    lookup,
-    named_row,
     read_row,
-    row_for,
-    row_sentence,
     row_verdict,
     whom,
 )
 from dragoman.decision.tables.lists import pick_points
-from dragoman.decision.tables.rows import pick
 from dragoman.decision.times.waiting import WAITED
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
+from dragoman.reader.decide_tables import best_row, by_table, of_those_said, own_row
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
 from dragoman.reader.phrases import phrase
@@ -49,7 +43,6 @@ from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 
 _CONSIDERED = 12
-_MOST_ROWS = 6
 _NEAR = 0.4
 """How far below the best option's score a rule may stand to be considered too."""
 _BEARS_TOO = 0.5
@@ -79,7 +72,6 @@ _NOT_ASKED = frozenset(
 """What nobody is asked about: a person's body and means, and days and times, for which the rule itself says more."""
 
 
-_OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b", re.IGNORECASE)
 _MEASURED = re.compile(r"(?:[\d.]+ <= )?(?:age|height|weight|length)\b")
 _GROUP = re.compile(
     r"(?:but |however,? |except (?:for )?|only |for |all |the )*+(?P<group>[^,.;:]{3,40}?),? "
@@ -126,9 +118,9 @@ def decide(
     ]
     if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
-    listed = _of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
+    listed = of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
     if listed is None and kind != "polar":
-        listed = _best_row(question, options, analyse)
+        listed = best_row(question, options, analyse)
     if listed is not None:
         return listed
     if not ranked or ranked[0].probability < floor:
@@ -144,11 +136,11 @@ def decide(
         near += [option for option in distinct(options) if option not in near and _is_waited_for(option)]
     if kind != "polar":
         turn = search.turn if search.is_follow_up else ""
-        by_table = _table(near, facts, question, analyse, turn=turn)
-        if by_table is None and facts:
-            by_table = _own_row(near, facts, question, analyse)
-        if by_table is not None:
-            return by_table if by_table.compared else with_reduction(by_table, options, facts, question, analyse)
+        table = by_table(near, facts, question, analyse, turn=turn)
+        if table is None and facts:
+            table = own_row(near, facts, question, analyse)
+        if table is not None:
+            return table if table.compared else with_reduction(table, options, facts, question, analyse)
     said = [turn.text for turn in context.turns if turn.speaker == "user"]
     everyone = people([*(fact.text for fact in facts), *said])
     names = {*everyone.names, *subject_of_question(asked, everyone)}
@@ -248,87 +240,6 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
     facts = {fact.id: fact for fact in bearing}
     doubt = max(option.probability for option in said) < (_DOUBTFUL_OF_PERSONAL if bearing else _DOUBTFUL)
     return Answer(tuple(map(_in_place, said)), () if doubt else tuple(facts.values()), doubt=doubt)
-
-
-def _table(
-    options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse, *, turn: str = ""
-) -> Answer | None:
-    """The answer that a table gives by comparing rows, or by the row and column that the question names."""
-    best = options[0]
-    if read_row(best.sentence) is None:
-        return None
-    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
-    told = [fact.text for fact in facts]
-    personal = (row_for(rows, told, turn, analyse) if turn else None) or row_for(rows, told, question, analyse)
-    if personal is not None:
-        text, decision = personal
-        cell = cell_for(question, text, (), analyse)
-        used = [fact for fact in facts if fact.text == decision.fact]
-        return Answer((replace(best, sentence=cell.text if cell else row_sentence(text)),), tuple(used))
-    picked = _picked(question, rows, best)
-    if picked is not None:
-        return picked
-    named = lookup(question, rows, told, analyse, turn=turn)
-    if named is None:
-        row_named = named_row(question, rows, analyse, turn=turn)
-        cell = cell_for(question, best.sentence, told, analyse, turn=turn) if row_named is None else None
-        if cell is not None and cell.decision is None:  # the column alone is named
-            return Answer((replace(best, sentence=cell.text),))
-        other = row_named if row_named is not None and row_named != best.sentence else None
-        return Answer((replace(best, sentence=other),)) if other is not None else None
-    row, cell = named
-    used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
-    whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
-    return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
-
-
-def _best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
-    """The row that a superlative chooses from a table whose columns the question names, however far its rows stand."""
-    for option in options[:_MOST_ROWS]:
-        row = read_row(option.sentence)
-        if row is None:
-            continue
-        rows = [unit for unit in sentences(option.evidence.text) if read_row(unit) is not None]
-        choice = pick(question, rows)
-        columns = " ".join(part.partition(":")[0] for part in option.sentence.split(";"))
-        if choice is not None and choice.kind == "superlative" and roots(analyse(columns)) & roots(analyse(question)):
-            return _picked(question, rows, option)
-    return None
-
-
-def _own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
-    """The user's cell of a table whose rows stand among the options: "my rent" for who told of a single room."""
-    of_table = next((option for option in options if read_row(option.sentence) is not None), None)
-    if of_table is None:
-        return None
-    rows = [unit for unit in sentences(of_table.evidence.text) if read_row(unit) is not None]
-    named = lookup(question, rows, [fact.text for fact in facts], analyse)
-    if named is None or named[1].decision is None or not roots(analyse(named[1].column)) & roots(analyse(question)):
-        return None
-    used = tuple(fact for fact in facts if named[1].decision is not None and fact.text == named[1].decision.fact)
-    return Answer((replace(of_table, sentence=named[1].text),), used, compared=True)
-
-
-def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:
-    """The rows that a question chooses by comparing them: the cheapest, those on Sundays."""
-    choice = pick(question, rows)
-    if choice is None or choice.kind == "count" or len(choice.rows) > _MOST_ROWS:
-        return None
-    texts = [row_sentence(row) for row in choice.rows]
-    if choice.kind == "superlative" and len(choice.labels) == 1:
-        column = f" ({choice.column})" if choice.column else ""
-        texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
-    return Answer(tuple(replace(option, sentence=text, fact=None) for text in texts), compared=True)
-
-
-def _of_those_said(context: Context, options: Sequence[Option]) -> Answer | None:
-    """The answer to "which of them ...?" by the table rows that the last reply listed."""
-    before = next((turn.text for turn in reversed(context.turns) if turn.speaker == "agent"), "")
-    if not before or not _OF_THEM.search(context.last):
-        return None
-    rows = {option.sentence: option for option in options if read_row(option.sentence) is not None}
-    said = {text: option for text, option in rows.items() if row_sentence(text) in before}
-    return _picked(context.last, list(said), next(iter(said.values()))) if len(said) > 1 else None
 
 
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:

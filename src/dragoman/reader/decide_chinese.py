@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.chinese.applies import OUTSIDE, Target, is_exception, target
 from dragoman.decision.chinese.rules import rule_clauses
 from dragoman.decision.chinese.tables import cell, extreme, fits, fitting_rows, inline_options, named_row
 from dragoman.decision.chinese.words import content, shares, tokens
-from dragoman.decision.exceptions import takes_back
 from dragoman.decision.joint import Option
 from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row, row_sentence

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.core.protocols import Encoder
 from dragoman.core.registry import readers
 from dragoman.core.values import Draft, Evidence, ReadTask, Source
+from dragoman.decision.cases.exceptions import with_exception
 from dragoman.decision.choose import Quote, rank
-from dragoman.decision.exceptions import with_exception
 from dragoman.decision.tables.cells import read_row, row_sentence
 from dragoman.decision.tables.lists import means_all, with_points
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back

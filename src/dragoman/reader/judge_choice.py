@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from dragoman import prompts
 from dragoman.core.protocols import LanguageModel
 from dragoman.core.values import Context, Draft, Evidence, Prompt
-from dragoman.decision.exceptions import takes_back
+from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import SAID_FROM, Option, distinct
 from dragoman.decision.values import Decision, Verdict

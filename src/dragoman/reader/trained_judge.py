@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
-from dragoman.decision.alternatives import alternative
 from dragoman.decision.bearing import Bearing
+from dragoman.decision.cases.alternatives import alternative
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
 from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of, whole_turn

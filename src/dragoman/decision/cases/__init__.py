@@ -1,0 +1,1 @@
+"""Parts of rules that hold in a case of their own: exceptions, one of two values, one place only."""

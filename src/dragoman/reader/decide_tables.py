@@ -1,0 +1,108 @@
+"""Decide what a reply says of a table: the rows that a question compares, the row and cell that are the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dragoman.core.values import Context, Evidence
+from dragoman.decision.choose import Analyse
+from dragoman.decision.groups import roots
+from dragoman.decision.joint import Option
+from dragoman.decision.tables.cells import (
+    cell_for,
+    is_named_whole,
+    lookup,
+    named_row,
+    read_row,
+    row_for,
+    row_sentence,
+)
+from dragoman.decision.tables.rows import pick
+from dragoman.reader.compose import Answer
+from dragoman.text import lazy_re as re
+from dragoman.text.sentences import sentences
+
+_MOST_ROWS = 6
+_OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b", re.IGNORECASE)
+
+
+def by_table(
+    options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse, *, turn: str = ""
+) -> Answer | None:
+    """The answer that a table gives by comparing rows, or by the row and column that the question names."""
+    best = options[0]
+    if read_row(best.sentence) is None:
+        return None
+    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    told = [fact.text for fact in facts]
+    personal = (row_for(rows, told, turn, analyse) if turn else None) or row_for(rows, told, question, analyse)
+    if personal is not None:
+        text, decision = personal
+        cell = cell_for(question, text, (), analyse)
+        used = [fact for fact in facts if fact.text == decision.fact]
+        return Answer((replace(best, sentence=cell.text if cell else row_sentence(text)),), tuple(used))
+    picked = _picked(question, rows, best)
+    if picked is not None:
+        return picked
+    named = lookup(question, rows, told, analyse, turn=turn)
+    if named is None:
+        row_named = named_row(question, rows, analyse, turn=turn)
+        cell = cell_for(question, best.sentence, told, analyse, turn=turn) if row_named is None else None
+        if cell is not None and cell.decision is None:  # the column alone is named
+            return Answer((replace(best, sentence=cell.text),))
+        other = row_named if row_named is not None and row_named != best.sentence else None
+        return Answer((replace(best, sentence=other),)) if other is not None else None
+    row, cell = named
+    used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
+    whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
+    return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
+
+
+def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
+    """The row that a superlative chooses from a table whose columns the question names, however far its rows stand."""
+    for option in options[:_MOST_ROWS]:
+        row = read_row(option.sentence)
+        if row is None:
+            continue
+        rows = [unit for unit in sentences(option.evidence.text) if read_row(unit) is not None]
+        choice = pick(question, rows)
+        columns = " ".join(part.partition(":")[0] for part in option.sentence.split(";"))
+        if choice is not None and choice.kind == "superlative" and roots(analyse(columns)) & roots(analyse(question)):
+            return _picked(question, rows, option)
+    return None
+
+
+def own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
+    """The user's cell of a table whose rows stand among the options: "my rent" for who told of a single room."""
+    of_table = next((option for option in options if read_row(option.sentence) is not None), None)
+    if of_table is None:
+        return None
+    rows = [unit for unit in sentences(of_table.evidence.text) if read_row(unit) is not None]
+    named = lookup(question, rows, [fact.text for fact in facts], analyse)
+    if named is None or named[1].decision is None or not roots(analyse(named[1].column)) & roots(analyse(question)):
+        return None
+    used = tuple(fact for fact in facts if named[1].decision is not None and fact.text == named[1].decision.fact)
+    return Answer((replace(of_table, sentence=named[1].text),), used, compared=True)
+
+
+def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:
+    """The rows that a question chooses by comparing them: the cheapest, those on Sundays."""
+    choice = pick(question, rows)
+    if choice is None or choice.kind == "count" or len(choice.rows) > _MOST_ROWS:
+        return None
+    texts = [row_sentence(row) for row in choice.rows]
+    if choice.kind == "superlative" and len(choice.labels) == 1:
+        column = f" ({choice.column})" if choice.column else ""
+        texts = [f"{choice.labels[0]}: {choice.answer}{column}"]
+    return Answer(tuple(replace(option, sentence=text, fact=None) for text in texts), compared=True)
+
+
+def of_those_said(context: Context, options: Sequence[Option]) -> Answer | None:
+    """The answer to "which of them ...?" by the table rows that the last reply listed."""
+    before = next((turn.text for turn in reversed(context.turns) if turn.speaker == "agent"), "")
+    if not before or not _OF_THEM.search(context.last):
+        return None
+    rows = {option.sentence: option for option in options if read_row(option.sentence) is not None}
+    said = {text: option for text, option in rows.items() if row_sentence(text) in before}
+    return _picked(context.last, list(said), next(iter(said.values()))) if len(said) > 1 else None
