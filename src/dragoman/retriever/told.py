@@ -40,6 +40,7 @@ _LEAD = re.compile(
     r"|omg|sorry|hang on|correction)\b[,.:!]?+ )++",
     re.IGNORECASE,
 )
+_TAIL = re.compile(r"(?<=\w),? (?:actually|though|tho|lol|btw|by the way|mate|love|haha)(?=[.!]?$)", re.IGNORECASE)
 _AFTER_MEMORY = 1_000_000
 """The position of the first such sentence: what was just said is newer than what memory holds."""
 _CLAUSE = re.compile(r"[,;] (?=(?:and |but )?\w)|(?<=\w) and (?=(?:I|my|we|our|he|she|they|it|wants?|is|has|will)\b)")
@@ -65,7 +66,7 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         held_words = held | (_words(reply.text) if learned else set())
         said = without_conclusions(spelt(own_words(turn.text)))
         for clause in _clauses(said, whole=not learned):
-            statement = _LEAD.sub("", clause)
+            statement = _TAIL.sub("", _LEAD.sub("", clause))
             sentence = _current(statement, newer) if newer and language(statement) == "zh" else statement
             words = _words(sentence)
             new = len(words - held_words) / len(words) if words else 0.0
