@@ -120,7 +120,8 @@ class RemoteModel:
         if profile not in PROFILES:
             raise ConfigError(f"'{profile}' is no profile.", remedy=f"Give one of {', '.join(PROFILES)}.")
         if url and not is_url(url):
-            raise ConfigError("The url is not an address.", remedy="Give one such as http://localhost:8080/v1.")
+            named = f"'{url.rpartition('@')[2]}'" if "@" in url else f"'{url}'"  # a password may stand before the @
+            raise ConfigError(f"{named} is not an address.", remedy="Give one such as http://localhost:8080/v1.")
         base = PROFILES[profile if profile != "auto" else by_address(url, model) or "auto"]
         url = (url or base.url).rstrip("/")
         if not url:
