@@ -18,6 +18,7 @@ from dragoman.decision.tables.cells import (
     row_for,
     row_sentence,
 )
+from dragoman.decision.tables.own_group import own_group
 from dragoman.decision.tables.rows import pick
 from dragoman.reader.compose import Answer
 from dragoman.text import lazy_re as re
@@ -57,6 +58,25 @@ def by_table(
     used = [fact for fact in facts if cell.decision is not None and fact.text == cell.decision.fact]
     whole = cell.decision is None and any(is_named_whole(text, row, cell, analyse) for text in (turn, question) if text)
     return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
+
+
+def by_own_group(
+    near: Sequence[Option], options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse
+) -> Answer | None:
+    """The user's row or cell of a table that is named after a group, with the sentence that says who belongs to it."""
+    best = near[0]
+    if not facts or read_row(best.sentence) is None:
+        return None
+    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    title = best.evidence.passage.title
+    beside = {option.sentence: option for option in options if option.evidence.passage.title == title}
+    own = own_group(rows, list(beside), [fact.text for fact in facts], question)
+    table = by_table(near, (), f"{question} {own.label}", analyse) if own is not None else None
+    if own is None or table is None or own.label not in table.options[0].sentence.lower():
+        return None
+    used = tuple(fact for fact in facts if fact.text == own.decision.fact)
+    said = [replace(each, sentence=f"{row_sentence(each.sentence).rstrip('. ')}.") for each in table.options]
+    return replace(table, options=(*said, beside[own.sentence]), facts=used, compared=True)
 
 
 def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
