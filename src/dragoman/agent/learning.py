@@ -33,7 +33,6 @@ from dragoman.text.ask_back import ASKS, SAID_TO_APPLY, Resumed, resumed, suppli
 from dragoman.text.form import form
 from dragoman.text.known import asks_for_everything
 from dragoman.text.parts import told_and_asked
-from dragoman.text.query import lacks_topic
 from dragoman.text.question_kind import question_kind
 from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning, names_within
@@ -253,8 +252,7 @@ class TurnLearning:
         # What somebody may do or pays depends on who they are, what there is to see does not.
         if form(asked).act == "question" and question_kind(asked) in _OF_SOMEBODY and speaks_of_somebody(asked):
             asked = with_names(asked, history, known())
-        # The question is not understood without what was told: "I broke my hip. Is there any help?"
-        if both is not None and (leaning(asked) is not None or lacks_topic(asked)):
+        if both is not None and leaning(asked) is not None:  # the question is not understood without what was told
             return (replace(turn, text=with_kinds(text, known()) if names_within(text) else text),)
         asked = with_kinds(asked, known()) if names_within(asked) else asked
         return (*history[len(context.history) :], replace(turn, text=asked))

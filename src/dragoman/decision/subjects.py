@@ -92,7 +92,9 @@ _CALENDAR_NAME = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October"
     r"|November|December|Christmas|Easter|Ramadan"
 )
-_FIRST_NAME = re.compile(r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
+_FIRST_NAME = re.compile(
+    r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|was|turned|turns|weighs|has|uses|needs|wears|lives|can't|cannot|and I)\b)"
+)
 _NOT_NAMES = frozenset(
     "My The There It This That He She We They I Our Who What A An Is His Her Its Today Tomorrow".split()
 )

@@ -29,7 +29,7 @@ from dragoman.decision.times.waiting import WAITED
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
-from dragoman.reader.decide_tables import best_row, by_own_group, by_table, of_those_said, own_row
+from dragoman.reader.decide_tables import best_row, by_own_group, by_table, fitting, of_those_said, own_row
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
 from dragoman.reader.phrases import phrase
@@ -118,7 +118,8 @@ def decide(
     ]
     if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
-    listed = of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
+    listed = of_those_said(context, options) or fitting(asked, options, facts)
+    listed = listed or _listed(context, options, facts, floor, analyse)
     if listed is None and kind != "polar":
         listed = best_row(question, options, analyse)
     if listed is not None:

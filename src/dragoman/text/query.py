@@ -83,11 +83,6 @@ def plainly_asked(turn: str) -> str:
     return wish[1] if wish is not None else turn
 
 
-def lacks_topic(question: str) -> bool:
-    """Whether a question names nothing that could be looked up: "Is there any help?", "What do I pay?"."""
-    return all(word.casefold() in _PREDICATES for word in content_words(question))
-
-
 def told_and_wished(turn: str) -> tuple[str, str] | None:
     """What stands before a wish, and the wish and "is that ok?" as one question; None for every other turn."""
     wish = _LEAVE.search(turn)
