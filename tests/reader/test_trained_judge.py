@@ -86,10 +86,10 @@ def test_a_sentence_that_answers_is_quoted_where_the_rules_found_nothing(judged)
     assert judged({RULE: score(0.8)}, nothing, question="What does Mia pay?").options[0].sentence == RULE
 
 
-def test_a_value_keeps_the_sentence_of_the_rules_where_nothing_is_known_and_it_answers_nearly_as_well(judged):
+def test_a_value_keeps_the_sentence_of_the_rules_unless_it_hardly_speaks_to_the_question(judged):
     question = "What does the visit cost?"
-    assert judged({OTHER: score(0.7), RULE: score(0.9)}, QUOTED, question=question, facts=()) is None
-    answer = judged({OTHER: score(0.3), RULE: score(0.9)}, QUOTED, question=question, facts=())
+    assert judged({OTHER: score(0.3), RULE: score(0.9)}, QUOTED, question=question) is None
+    answer = judged({OTHER: score(0.1), RULE: score(0.9)}, QUOTED, question=question)
     assert answer.options[0].sentence == RULE
 
 

@@ -9,7 +9,7 @@ The thresholds were chosen on written exercises whose places the model was not t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Draft, Evidence
@@ -43,7 +43,6 @@ _AS_WELL = 0.15
 """How much less than the best a sentence by which code decided may answer."""
 _BETTER = 0.3
 """The same for a value, which the rules chose by the words of the question or by a fact."""
-_BETTER_THAN_BY_FACT = 0.6
 _BY_RANK, _BY_RANK_OF_VALUES = 0.1, 0.5
 """What the score of the ranking weighs beside how probably a sentence answers; more where a value is asked for."""
 _ASKS = 0.2
@@ -85,7 +84,11 @@ class TrainedJudge:
         if best is None or best.score.answers < least:
             return None
         drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
-        if _is_as_good(draft, drafted, best, is_polar=is_polar):
+
+        def speaks(option: Option) -> bool:
+            return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
+
+        if _is_as_good(draft, drafted, best, speaks, is_polar=is_polar):
             return None
         if best.score.answers < self._silent:
             is_meant = (
@@ -101,10 +104,6 @@ class TrainedJudge:
             return _with_own_value(answer, question, facts)
         verdict = _verdict(best)
         return answer if verdict == "none" else self._decided(question, best, verdict, facts)
-
-    def _speaks(self, question: str, option: Option) -> bool:
-        """Whether a sentence speaks to a question without any fact."""
-        return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
 
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
         option, own = reading.option, reading.option.decision
@@ -151,11 +150,13 @@ def _verdict(reading: Reading) -> Verdict:
     return best if chances[best] >= least and (best != "unknown" or _may_ask(reading.option)) else "none"
 
 
-def _is_as_good(draft: Draft, drafted: Reading | None, best: Reading, *, is_polar: bool) -> bool:
+def _is_as_good(
+    draft: Draft, drafted: Reading | None, best: Reading, speaks: Callable[[Option], bool], *, is_polar: bool
+) -> bool:
     """Whether what the rules drafted can stand beside what the model reads.
 
     A verdict of code can where the model does not contradict it, and a value nearly always: rules and tables choose it
-    better among sentences that all speak to the question.
+    better among sentences that all speak to the question. `speaks` says whether one does so without any fact.
     """
     if draft.method == "said" or draft.notes.items() >= NEAREST.items():
         return False
@@ -167,7 +168,7 @@ def _is_as_good(draft: Draft, drafted: Reading | None, best: Reading, *, is_pola
     if decided == "unknown":
         return chance >= _ASKS and behind < _AS_WELL
     if not is_polar:
-        return behind < (_BETTER_THAN_BY_FACT if "fact" in draft.notes else _BETTER)
+        return behind < _BETTER or speaks(drafted.option)
     against = chances["no" if decided == "yes" else "yes"]
     return draft.notes.get("by") == "code" and behind < _AS_WELL and against < _OUTWEIGHS
 
