@@ -91,9 +91,7 @@ class TrainedJudge:
         if _is_as_good(draft, drafted, best, speaks, is_polar=is_polar):
             return None
         if best.score.answers < self._silent:
-            is_meant = (
-                drafted is not None and draft.notes.get("by") == "code" and self._speaks(question, drafted.option)
-            )
+            is_meant = drafted is not None and draft.notes.get("by") == "code" and speaks(drafted.option)
             return None if is_meant or draft.method == "said" else Answer(((drafted or best).option,), doubt=True)
         return self._answer(question, best, facts, is_polar=is_polar)
 
