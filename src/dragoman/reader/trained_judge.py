@@ -84,6 +84,8 @@ class TrainedJudge:
         if best is None or best.score.answers < least:
             return None
         drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
+        if drafted is None and draft.notes.get("by") == "code":  # a cell of a row is said in words of its own
+            drafted = best
 
         def speaks(option: Option) -> bool:
             return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
