@@ -33,9 +33,9 @@ _SILENT = 0.3
 """Below which the best sentence is only the closest that was found."""
 _SPEAKS_ALONE = 0.15
 """How probable it must be that a sentence answers without any fact for code to decide by it all the same."""
-_SURE: Mapping[Verdict, float] = {"yes": 0.5, "no": 0.5, "unknown": 0.45}
+_SURE: Mapping[Verdict, float] = {"yes": 0.55, "no": 0.55, "unknown": 0.45}
 """How probable a verdict must be to be said."""
-_WITHOUT_QUESTION = 0.6
+_WITHOUT_QUESTION = 0.7
 """How probable `unknown` must be where no missing fact is known to ask for: "Does this apply to you?" says little."""
 _OUTWEIGHS = 0.6
 """How probable the opposite of what code decided must be to be said instead: then it is right two times in three."""
