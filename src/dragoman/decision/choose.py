@@ -15,11 +15,10 @@ from dragoman.decision.chinese.gloss import gloss, gloss_lines
 from dragoman.decision.tables.cells import read_row
 from dragoman.decision.tables.rows import flag
 from dragoman.text import lazy_re as re
-from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
 from dragoman.text.patterns import groups
 from dragoman.text.query import standalone
-from dragoman.text.question_kind import question_kind
+from dragoman.text.question_kind import offers, question_kind, wants
 from dragoman.text.sentences import sentences
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]

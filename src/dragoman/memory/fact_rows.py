@@ -21,8 +21,8 @@ from dragoman.memory.reconcile import KnownFacts, fact_of, older_than, replaces,
 from dragoman.memory.room import DROPPED, least_useful
 from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
 from dragoman.memory.zones import UserZones
+from dragoman.text.analyse import forget_texts
 from dragoman.text.language import language as language_of
-from dragoman.text.words import forget_texts
 
 if TYPE_CHECKING:
     from dragoman.memory.transfer.formats import Item

@@ -12,7 +12,7 @@ from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row
 from dragoman.decision.values import Decision
 from dragoman.text import lazy_re as re
-from dragoman.text.expect import offers, wants
+from dragoman.text.question_kind import offers, wants
 
 _HOW_MUCH = re.compile("多少(?!人|个|天|次)")
 _MONEY = re.compile(r"\d[万千]?(?:元|块)")

@@ -20,7 +20,7 @@ from dragoman.memory.reconcile import fact_of
 from dragoman.memory.roles import canonical, singular
 from dragoman.memory.subjects import USER
 from dragoman.text import lazy_re as re
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything
 from dragoman.text.language import language
 from dragoman.text.spelling import spelt
 
