@@ -42,8 +42,8 @@ def reason(context: Context, store: Store, about_user: SourceName) -> Recollecti
     facts = tuple(passage for passage in passages if passage.source == about_user)
     world = tuple(passage for passage in passages if passage.source != about_user) if _quoted(reply) else ()
     rule = str(drafts[-1].notes.get("rule", "")) if drafts else ""
-    said = rule or (_SOURCE.sub("", reply.text) if world else "")
-    return Recollection("why", facts, world, value=said if world else "", now=stamp(now()))
+    quoted = rule or (_SOURCE.sub("", reply.text) if world else "")
+    return Recollection("why", facts, world, value=quoted if world else "", now=stamp(now()))
 
 
 def _meant(store: Store, context: Context, said: str) -> Reply | None:

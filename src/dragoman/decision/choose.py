@@ -159,11 +159,11 @@ def _in_chinese(
     if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
         bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
-    meant, within = _meant(encoder, (last or asked[1], asked[0]), texts, placed)
+    nearness, within = _meant(encoder, (last or asked[1], asked[0]), texts, placed)
     return [
         {
             **dict.fromkeys(("closest", "within"), 0.6 * alone + 0.4 * inside),
-            **dict.fromkeys(("matter", "setting"), 0.48 * alone + 0.32 * inside + 0.3 * meant[i] + 0.2 * within[i]),
+            **dict.fromkeys(("matter", "setting"), 0.48 * alone + 0.32 * inside + 0.3 * nearness[i] + 0.2 * within[i]),
         }
         for i, (alone, inside) in enumerate(zip(bare, under, strict=True))
     ]
@@ -205,11 +205,11 @@ def _details(question: str, analyse: Analyse) -> frozenset[str]:
 @cache
 def _alternatives(analyse: Analyse) -> Mapping[str, frozenset[str]]:
     """For each word that has synonyms, its tokens and theirs."""
-    found: dict[str, frozenset[str]] = {}
+    alternatives: dict[str, frozenset[str]] = {}
     for group in groups("synonyms"):
         tokens = frozenset(token for word in group.split() for token in analyse(word))
-        found.update(dict.fromkeys(tokens, tokens))
-    return found
+        alternatives.update(dict.fromkeys(tokens, tokens))
+    return alternatives
 
 
 def _shares(
@@ -220,8 +220,8 @@ def _shares(
     """The share of the asked words, weighted by how rare they are among the units, that each unit holds."""
     count = len(units)
     words = sorted(asked)  # sums round by their order, and a set's is another in every process
-    meant = {word: alternatives.get(word, frozenset((word,))) for word in words}
-    holding = {word: [not meant[word].isdisjoint(unit) for unit in units] for word in words}
+    synonyms = {word: alternatives.get(word, frozenset((word,))) for word in words}
+    holding = {word: [not synonyms[word].isdisjoint(unit) for unit in units] for word in words}
     weight = {word: math.log(1.0 + (count - sum(held) + 0.5) / (sum(held) + 0.5)) for word, held in holding.items()}
     total = sum(weight.values())
     return [sum(weight[word] for word in words if holding[word][i]) / total if total else 0.0 for i in range(count)]

@@ -94,8 +94,8 @@ _PERFECT = re.compile(rf"\b(?:{'|'.join(_PERFECT_OF)})\b")
 
 def _period(expression: str, at: datetime, zone: tzinfo) -> Period | None:
     bare = re.sub(r"^(?:about|around|almost|over|just) ", "", expression.strip())
-    found = find_periods(bare, at, zone)
-    return found[0] if found and found[0].start is not None else None
+    periods = find_periods(bare, at, zone)
+    return periods[0] if periods and periods[0].start is not None else None
 
 
 def _local(period: Period, zone: tzinfo) -> datetime:

@@ -83,9 +83,9 @@ class FactRows:
         if self._source is None:
             return ImportPlan()
         self.refresh(scope)
-        found = gathered(items, self._zones.of(scope), _IMPORTED * self._limit)
+        gathering = gathered(items, self._zones.of(scope), _IMPORTED * self._limit)
         hidden = list(self._store.passages(scope, self._source.name, superseded=True))
-        plan = ImportPlan(planned(found, self._known(scope), hidden), *found.counts)
+        plan = ImportPlan(planned(gathering, self._known(scope), hidden), *gathering.counts)
         if dry_run:
             return plan
         current = [each.fact for each in plan.facts if each.fate in ("new", "replaces")]
@@ -142,12 +142,12 @@ class FactRows:
             dropped=self._make_room(scope, new_ids) if added else (),
         )
 
-    def _next_position(self, scope: Scope, known: Sequence[Passage]) -> int:
+    def _next_position(self, scope: Scope, rows: Sequence[Passage]) -> int:
         """The position of the next row; where the number of rows is limited, as many as there are."""
         assert self._source is not None
         if self.most_facts is None:  # history may be long, and need not be read
-            return max((row.position for row in known), default=-1) + 1
-        return len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+            return max((row.position for row in rows), default=-1) + 1
+        return len(rows) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
     def _make_room(self, scope: Scope, new: Sequence[str]) -> tuple[Passage, ...]:
         """Drop the least useful facts above the limit; those that are gone."""
@@ -165,7 +165,7 @@ class FactRows:
         scope: Scope,
         added: Sequence[tuple[Fact, Passage]],
         people: Mapping[str, str],
-        known: Sequence[tuple[Fact, Passage]],
+        replaced: Sequence[tuple[Fact, Passage]],
     ) -> tuple[Passage, ...]:
         """Write new facts, and mark those that they replace, among the `known` or told meanwhile; what was replaced."""
         assert self._source is not None
@@ -174,7 +174,7 @@ class FactRows:
         passages = [passage for _, passage in added]
         self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
-        read = {row.id: (fact, row) for fact, row in (*known, *added)}
+        read = {row.id: (fact, row) for fact, row in (*replaced, *added)}
         live = [
             read[row.id] if row.id in read and read[row.id][1] == row else (fact_of(row), row)
             for row in self._store.passages(scope, self._source.name)
@@ -193,11 +193,11 @@ class FactRows:
             self._upkeep(scope).plan(scope)
         return tuple(superseded.values())
 
-    def _is_full(self, fact: Fact, known: KnownFacts[Passage], rows: int) -> bool:
+    def _is_full(self, fact: Fact, kept_facts: KnownFacts[Passage], rows: int) -> bool:
         """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
-        if self.most_facts is None or len(known) < self.most_facts:
+        if self.most_facts is None or len(kept_facts) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
-        return rows >= _HISTORY * self.most_facts or not known.replaced(fact)
+        return rows >= _HISTORY * self.most_facts or not kept_facts.replaced(fact)
 
     def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None

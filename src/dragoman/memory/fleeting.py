@@ -51,7 +51,7 @@ def fleeting_facts(text: str, at: datetime, zone: str | tzinfo = "") -> tuple[Fa
         stated = sentence[:200]
         if sentence.rstrip().endswith(("?", "？")):  # "I'm at the station, when does the ferry leave?"
             stated = stated[: max(stated.rfind(","), stated.rfind("，")) + 1]
-        first = min((found.start() for found in _found(stated)), default=0)
+        first = min((match.start() for match in _found(stated)), default=0)
         if not is_reported(stated[:first]):
             facts += _chinese(stated) if language(sentence) == "zh" else _english(stated)
     end = stamp(end_of_day(at, zone))

@@ -137,13 +137,17 @@ class PastChats:
         text = context.last
         if not _OF_THIS_CHAT.fullmatch(text.strip()) or not (_FIRST.search(text) or _LAST.search(text)):
             return None
-        told = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
-        if not told:  # a private dialogue is kept nowhere
-            told = [
+        turns_of_chat = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
+        if not turns_of_chat:  # a private dialogue is kept nowhere
+            turns_of_chat = [
                 Passage(f"turn:{nth}", "", turn.text, meta={"speaker": turn.speaker, "said_at": turn.said_at})
                 for nth, turn in enumerate(context.history)
             ]
-        mine = [row for row in told if row.meta["speaker"] == "user" and not _OF_THIS_CHAT.fullmatch(row.text.strip())]
+        mine = [
+            row
+            for row in turns_of_chat
+            if row.meta["speaker"] == "user" and not _OF_THIS_CHAT.fullmatch(row.text.strip())
+        ]
         if _QUESTION.search(text):
             mine = [row for row in mine if form(row.text).act == "question"]
         chosen = mine[:1] if _FIRST.search(text) else mine[-1:]

@@ -230,8 +230,8 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     question = asked.strip().rstrip(" ?")
     if question == APPLIES["en"].rstrip("?") and (polar := _NO.match(bare) or _YES.match(bare)):
         own = bare[polar.end() :].strip(" ,.;:-–")
-        said = _APPLIES_NOT if _NO.match(bare) else _APPLIES
-        return f"{said} {own[:1].upper()}{own[1:]}." if _OWN_SENTENCE.match(own) else said
+        template = _APPLIES_NOT if _NO.match(bare) else _APPLIES
+        return f"{template} {own[:1].upper()}{own[1:]}." if _OWN_SENTENCE.match(own) else template
     named = _by_name(question, bare) or _place(question, bare) or _one_of_two(question, bare) or _since(question, bare)
     if named:
         return f"{named}."
@@ -279,10 +279,10 @@ def _one_of_two(question: str, answer: str) -> str:
     if either is None:
         return ""
     one, other = (_content(either[name]) for name in ("one", "other"))
-    said = _content(answer)
-    if bool(said & (one - other)) == bool(said & (other - one)):
+    words = _content(answer)
+    if bool(words & (one - other)) == bool(words & (other - one)):
         return ""
-    return f"I have {either['one'] if said & (one - other) else either['other']}"
+    return f"I have {either['one'] if words & (one - other) else either['other']}"
 
 
 def _place(question: str, answer: str) -> str:

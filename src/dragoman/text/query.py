@@ -92,7 +92,7 @@ def told_and_wished(turn: str) -> tuple[str, str] | None:
     return turn[: wish.start()].strip(), f"Can {'I' if who == 'i' else who} {wish['what']}?"
 
 
-def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:
+def _resolved(context: Context, resolved: dict[int, SearchText], depth: int) -> SearchText:
     """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
     text = plainly_asked(spelt(" ".join(context.last.split())))
     turn = _asked(text)
@@ -100,7 +100,7 @@ def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> Sea
     alone = SearchText(turn, turn=turn)
     if lean is None or not context.history or not depth or form(text).act in SOCIAL:
         return alone
-    carried = _carried(context.history, known, depth - 1, whole=lean == "fragment", present=turn)
+    carried = _carried(context.history, resolved, depth - 1, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
 
 
@@ -119,16 +119,18 @@ def _asked(turn: str) -> str:
     return mirrored(core) if shape.about == "bot" else core
 
 
-def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int, *, whole: bool, present: str) -> str:
+def _carried(
+    history: tuple[Turn, ...], resolved: dict[int, SearchText], depth: int, *, whole: bool, present: str
+) -> str:
     """The topic of the turns before: of the nearest user turn that has one, and of the reply after it."""
     words: list[str] = []
     users = [i for i, turn in enumerate(history) if turn.speaker == "user"][-_FURTHEST:]
     for i in reversed(users):
         if form(history[i].text).act in SOCIAL or _is_noted(history, i):
             continue
-        before = known.get(i)
+        before = resolved.get(i)
         if before is None:
-            before = known[i] = _resolved(Context(history[: i + 1]), known, depth)
+            before = resolved[i] = _resolved(Context(history[: i + 1]), resolved, depth)
         words = [*before.carried.split(), *_topic(before.turn, whole=whole)]
         if words:
             break

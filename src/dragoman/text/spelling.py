@@ -112,8 +112,8 @@ def _capital(match: re.Match[str]) -> str:
     return match["before"] + name.capitalize()
 
 
-def _meant(said: str, known: dict[str, str]) -> str:
-    if len(said) == 1 and said.isupper():  # an initial
-        return said
-    meant = known.get(said.lower(), said)
-    return meant[0].upper() + meant[1:] if said[0].isupper() and meant else meant
+def _meant(word: str, corrections: dict[str, str]) -> str:
+    if len(word) == 1 and word.isupper():  # an initial
+        return word
+    corrected = corrections.get(word.lower(), word)
+    return corrected[0].upper() + corrected[1:] if word[0].isupper() and corrected else corrected

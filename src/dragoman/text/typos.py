@@ -43,8 +43,8 @@ def untyped(text: str) -> str:
     unknown = [word for word in _WORD.findall(opening) if not _is_known(word)]
     if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(_ANY_WORD.findall(opening)):
         return text
-    meant = {word: _meant(word) for word in unknown}
-    return _WORD.sub(lambda match: meant.get(match[0], match[0]), text)
+    corrections = {word: _meant(word) for word in unknown}
+    return _WORD.sub(lambda match: corrections.get(match[0], match[0]), text)
 
 
 @text_cache(maxsize=8192)

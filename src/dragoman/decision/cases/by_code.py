@@ -98,6 +98,6 @@ def _chinese(question: str, facts: Sequence[str], rule: Rule) -> Decision:
         return decision
     # Food and steps are decided by category in both languages.
     if wanted in ("permit", "choice"):
-        known = chinese_applies.told(tuple(facts), question)
-        decision = hazards.decide(rule.sentence, known.situation, 1.0)
+        user = chinese_applies.told(tuple(facts), question)
+        decision = hazards.decide(rule.sentence, user.situation, 1.0)
     return decision or Decision("none", confidence=0.1)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.decision.chinese.applies import eligible
-from dragoman.decision.chinese.question import Target
 from dragoman.decision.chinese.words import canonical, content, tokens
 from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row
@@ -194,11 +193,6 @@ def inline_options(question: str, sentence: str, facts: Sequence[str]) -> tuple[
         name, who, decision = chosen[0]
         return TableAnswer(f"{name}（{who}）", decision), None
     return None, next((decision for _, _, decision in judged if decision.verdict == "unknown"), None)
-
-
-def is_table_question(target: Target) -> bool:
-    """Whether a question may ask for a cell."""
-    return target in ("price", "other", "choice")
 
 
 def _label(row: Row) -> frozenset[str]:

@@ -158,8 +158,8 @@ def _of_group(row: Row, facts: Sequence[str], question: str, analyse: Analyse) -
         return None
     asked = situation(facts, question)
     sex = "woman" if asked.subject & _FEMALE else "man" if asked.subject & _MALE else ""
-    told = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
-    for words, fact in told:
+    clues = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
+    for words, fact in clues:
         own = frozenset(analyse(words))
         fitting = [(name, value) for name, value, group in columns if group and group <= own]
         if len(fitting) == 1 and not _DENIES.search(words):
@@ -345,8 +345,10 @@ def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
         held = flag(value)
         things = [taxonomy.thing_of(match) for match in taxonomy.thing_words.finditer(name.lower())]
         for known in current.known if held is not None else ():
-            meant = known.attribute == "thing" and known.truth and (known.asked or _is_of(known, current, question))
-            if meant and any(taxonomy.is_a(known.name, thing) for thing in things):
+            is_the_thing = (
+                known.attribute == "thing" and known.truth and (known.asked or _is_of(known, current, question))
+            )
+            if is_the_thing and any(taxonomy.is_a(known.name, thing) for thing in things):
                 fact = "" if known.asked else known.text
                 clause = f"{name}: {value}"
                 verdict: Verdict = "yes" if held else "no"
@@ -372,9 +374,9 @@ def named_flag(text: str, question: str) -> Decision | None:
     return None
 
 
-def _is_of(known: Known, current: Situation, question: str) -> bool:
+def _is_of(fact: Known, current: Situation, question: str) -> bool:
     """Whether a question is about a thing of the user's: by its name, or by a pronoun."""
-    names = [name for name, kind in current.people.names.items() if name in known.text.lower()]
+    names = [name for name, kind in current.people.names.items() if name in fact.text.lower()]
     return any(name in question.lower() for name in names) or bool(_PRONOUN.search(question))
 
 

@@ -155,8 +155,12 @@ def answered(
     if question is None:
         return None
     asked = _Questions(live, past, analyse)
-    found = asked.answer(question)
-    return None if found is not None and found.kind == "untold" and asked.may_be_told(question) else found
+    recollection = asked.answer(question)
+    return (
+        None
+        if recollection is not None and recollection.kind == "untold" and asked.may_be_told(question)
+        else recollection
+    )
 
 
 def asks_for_own_fact(text: str) -> bool:
@@ -216,25 +220,29 @@ class _Questions:
         )
 
     def answer(self, question: str) -> Recollection | None:
-        told = _TOLD.fullmatch(question)
-        if told is not None:
-            return self._was_told(told["rest"])
+        was_told = _TOLD.fullmatch(question)
+        if was_told is not None:
+            return self._was_told(was_told["rest"])
         for slot, pattern in _SLOTS:
             match = pattern.fullmatch(question)
             if match is not None:
-                found = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
-                own = found is not None and found.kind == "known" and fact_of(found.facts[0]).subject == USER
+                recollection = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
+                own = (
+                    recollection is not None
+                    and recollection.kind == "known"
+                    and fact_of(recollection.facts[0]).subject == USER
+                )
                 # The reader quotes a fact of the user's own, which it finds by the words of the question.
-                return None if own and self._analyse(question) else found
+                return None if own and self._analyse(question) else recollection
         about = _ABOUT.fullmatch(question)
         if about is not None:
             return self._about(about["who"])
         rows = facts_asked_for(question, self._known, self._analyse, self._keys_of)
         if rows:
             return _made("known", rows[-_MOST_SHOWN:])
-        said = self._yes_or_no(question)
-        owned = whether_so(question, self._known, self._analyse, self._keys_of) if said is None else None
-        return said if owned is None else _made("yes" if owned[0] else "no", owned[1:])
+        reply = self._yes_or_no(question)
+        owned = whether_so(question, self._known, self._analyse, self._keys_of) if reply is None else None
+        return reply if owned is None else _made("yes" if owned[0] else "no", owned[1:])
 
     def _keys_of(self, named: str) -> frozenset[str]:
         who = self._who(named)
@@ -245,8 +253,12 @@ class _Questions:
         for slot, pattern in _SLOTS:
             match = pattern.fullmatch(rest)
             if match is not None:
-                found = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
-                return found if found is None or found.kind == "untold" else _made("yes", found.facts, found.people)
+                recollection = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
+                return (
+                    recollection
+                    if recollection is None or recollection.kind == "untold"
+                    else _made("yes", recollection.facts, recollection.people)
+                )
         about = self._about(rest)
         if about is not None:
             return about if about.kind == "untold" else _made("yes", about.facts)
@@ -336,7 +348,7 @@ class _Questions:
             if not rows:
                 return _untold("name", who)
             return _made("yes" if asked <= set(rows[0].meta["value"].casefold().split()) else "no", rows)
-        people = [(known, role) for known, role in who.people if known.casefold() != role.casefold()]
+        people = [(called, role) for called, role in who.people if called.casefold() != role.casefold()]
         if not people:
             return _untold("name", who)
         same = [each for each in people if asked <= set(each[0].casefold().split())]
@@ -414,12 +426,12 @@ class _Questions:
 
     def _who(self, named: str) -> _Who | None:
         """Whom words name; no keys where they name somebody or something of the user's that is not known."""
-        said = named.strip().casefold()
-        if said in _USER_WORDS:
+        words = named.strip().casefold()
+        if words in _USER_WORDS:
             return _THE_USER
         known = {name.casefold(): (name, role) for name, role in self._people.items()}
-        owned = re.fullmatch(r"(?:my|our) (?P<noun>.+)", said)
-        bare = owned["noun"] if owned else said
+        owned = re.fullmatch(r"(?:my|our) (?P<noun>.+)", words)
+        bare = owned["noun"] if owned else words
         name = next((each for each in (bare, bare.rpartition(" ")[2]) if each in known), None)
         if name is not None and known[name][0].casefold() != known[name][1].casefold():
             together = {
