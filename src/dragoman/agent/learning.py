@@ -24,7 +24,7 @@ from dragoman.core.values import (
     Turn,
 )
 from dragoman.memory.people import with_kinds
-from dragoman.memory.recall.questions import asks_for_own_fact
+from dragoman.memory.recall.question_forms import asks_for_own_fact
 from dragoman.memory.recall.whom import speaks_of_somebody, with_names
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of

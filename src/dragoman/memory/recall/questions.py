@@ -1,4 +1,3 @@
-# ruff: noqa: E501  # a pattern is easier to check in one piece
 """Answer English questions about what a user has told: what is known of whom, names, ages, yes or no.
 
 A question for yes or no is read as the statement that it asks for ("Am I vegan?" as "I am vegan"), by the same rules
@@ -13,89 +12,27 @@ from dataclasses import dataclass, replace
 
 from dragoman.core.values import Fact, HistoryKind, Passage, Recollection
 from dragoman.memory.facts import facts
-from dragoman.memory.patterns import VERBS, words
+from dragoman.memory.patterns import words
 from dragoman.memory.people import people_of
 from dragoman.memory.recall.matters import facts_asked_for, whether_so
+from dragoman.memory.recall.question_forms import (
+    MARRIED,
+    USER_WORDS,
+    name_asked_for,
+    person_asked_about,
+    plain_question,
+    role_asked_for,
+    slot_asked_for,
+    statement_asked_for,
+    what_was_told,
+)
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.roles import canonical, singular
 from dragoman.memory.subjects import USER
 from dragoman.text import lazy_re as re
-from dragoman.text.form import asks_for_everything
-from dragoman.text.language import language
-from dragoman.text.spelling import spelt
 
-LONGEST_QUESTION = 120
 _MOST_SHOWN = 3
-_OPENING = re.compile(
-    r"(?:(?:so|and|hey|hi|hello|ok|okay|well|please|but|now|wait|um|er|btw|by the way)\b[,.!]? ?)+", re.I
-)
-_CLOSING = re.compile(
-    r"(?:,? (?:now|currently|these days|again|at the moment|today|please|anyway|then|by now))+$", re.I
-)
-_WRAPPED = re.compile(
-    r"(?:(?:do|can|could|would|will) you (?:still |even |actually |please |happen to )*"
-    r"(?:know|remember|recall|tell me|remind me of|remind me)|tell me|remind me of|remind me)"
-    r" (?P<rest>(?:what|whats|where|when|who|whos|how|if|whether|that|about|anything|everything|something|all|my|our)\b.*)",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
-    r"(?:what (?:else |all )?(?:do|can|could) you (?:still |already |actually )?"
-    r"(?:know|remember|recall|tell me|say|have noted|have stored|have saved) (?:about|of|on)"
-    r"|what (?:else )?(?:did|have) i (?:already |ever )?(?:say|said|tell|told|mention|mentioned)(?: to)?(?: you)? about"
-    r"|(?:(?:anything|everything|something|all|what)(?: that)?(?: you (?:know|remember)| i (?:told|said to) you)? )?about"
-    r"|who(?: is|['’]?s| are)) (?P<who>.+)",
-    re.IGNORECASE,
-)
-_TOLD = re.compile(
-    r"(?:did|have) i (?:ever |already )?(?:tell|told|mention|mentioned|say|said)(?: to)?(?: you)? "
-    r"(?:(?:anything |something )?(?:about |that )?)(?P<rest>.+)",
-    re.IGNORECASE,
-)
-_BE = r"(?:['’]?s| is| are| was)"
-_OF = r"(?P<who>my|our|.+?)(?:['’]s|s['’]|s)?"
-_SLOTS = tuple(
-    (slot, re.compile(pattern, re.IGNORECASE))
-    for slot, pattern in (
-        ("name", rf"what{_BE} {_OF} (?:first |full )?names?"),
-        ("name", rf"what{_BE} the names? of (?P<who>.+)"),
-        ("name", r"what(?:['’]?s| is| are| do you call) (?P<who>.+?)(?: called| named)"),
-        ("name", r"what (?P<who>.+?) (?:is|are) (?:called|named)"),
-        ("name", rf"{_OF} (?:first |full )?names?(?: is| are)?"),
-        ("age", r"how old (?:is|are|am) (?P<who>.+)"),
-        ("age", r"how old (?P<who>.+?) (?:is|are|am)"),
-        ("age", rf"(?:what{_BE} )?{_OF} age"),
-        ("home", r"(?:where|which (?:city|town|country|street)) (?:do|does) (?P<who>.+?) live(?: in)?"),
-        ("home", r"where (?P<who>.+?) lives?"),
-        (
-            "job",
-            r"(?:where (?:do|does) (?P<who>.+?) work|what (?:do|does) (?P<who2>.+?) (?:do(?: for (?:a living|work))?|work as))",
-        ),
-        ("job", r"(?:where (?P<who>.+?) works?|what (?P<who2>.+?) do(?:es)?(?: for (?:a living|work))?)"),
-        ("job", rf"what {_OF} (?:job|profession|occupation) (?:is|was)"),
-        ("job", rf"(?:what{_BE} )?{_OF} (?:job|profession|occupation)"),
-        ("birthday", rf"(?:when{_BE} )?{_OF} birthday(?: is)?"),
-        ("birthday", r"when (?:was|were) (?P<who>.+?) born"),
-        ("allergy", r"what (?:am|is|are) (?P<who>.+?) allergic to"),
-        ("allergy", r"what (?P<who>.+?) (?:am|is|are) allergic to"),
-        ("allergy", rf"(?:what{_BE} )?{_OF} allerg(?:y|ies)"),
-    )
-)
-_ASKS = re.compile(
-    r"(?P<verb>am|are|is|do|does|did|have|has|was) (?P<who>i|we|(?:my|our) (?!\w+['’]s)[\w-]+(?: (?-i:[A-Z])[\w'’-]+)?|[A-Za-z][\w'’-]+)"
-    r" (?:ever )?(?P<rest>.+)",
-    re.IGNORECASE,
-)
-_NAMES = re.compile(
-    r"(?:is|are) (?P<who>my|our|my [\w-]+?|our [\w-]+?)(?:['’]s|s['’])? (?:(?:first |full )?name|called|named) (?P<name>[\w'’ -]+)",
-    re.IGNORECASE,
-)
-_HAS_SOMEBODY = re.compile(
-    r"(?:(?:do|have) (?:i|we) (?:have|got) (?:an? |any )?(?P<role>[a-z-]+))"
-    r"|am i (?P<state>married)",
-    re.IGNORECASE,
-)
 _AND = re.compile(r",? and |, ")
-_USER_WORDS = frozenset("i we me us my our myself".split())
 _ANY = frozenset("any anything something anyone somebody".split())
 _SPOUSES = frozenset(("husband", "wife"))
 _GROUPS: Mapping[str, frozenset[str]] = {
@@ -108,8 +45,8 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "dog": frozenset("dog labrador terrier poodle beagle collie greyhound dachshund retriever spaniel".split()),
 }
 _OWN_MATTERS = frozenset(
-    "allergy diet likes dislikes hobby language pet name age home job birthday smokes drives swims fear condition studies"
-    " origin".split()
+    "allergy diet likes dislikes hobby language pet name age home job birthday smokes drives swims fear condition"
+    " studies origin".split()
 ) | {"marital status"}
 """Relations that only the user can have told of: no document answers a question about them."""
 _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "marital status"))
@@ -151,7 +88,7 @@ def answered(
     analyse: Callable[[str], tuple[str, ...]],
 ) -> Recollection | None:
     """What the facts that hold now, or held in the past, have on a question; None where it asks for something else."""
-    question = _plain(text)
+    question = plain_question(text)
     if question is None:
         return None
     asked = _Questions(live, past, analyse)
@@ -161,37 +98,6 @@ def answered(
         if recollection is not None and recollection.kind == "untold" and asked.may_be_told(question)
         else recollection
     )
-
-
-def asks_for_own_fact(text: str) -> bool:
-    """Whether a question asks for a fact about the user and nothing else: "Where do I live?"."""
-    question = _plain(text) or ""
-    for _, pattern in _SLOTS:
-        match = pattern.fullmatch(question)
-        if match is not None:
-            groups = match.groupdict()
-            return (groups.get("who") or groups.get("who2") or "").casefold() in _USER_WORDS
-    return False
-
-
-def _plain(text: str) -> str | None:
-    """A short English question without greeting, wrapping and question mark."""
-    if len(text) > LONGEST_QUESTION or language(text) != "en" or asks_for_everything(text):
-        return None
-    said = spelt(text).strip()
-    opening = _OPENING.match(said)
-    if opening is not None and opening.end() < len(said):
-        said = said[opening.end() :]
-    said = said.rstrip(" ?!.")
-    wrapped = _WRAPPED.fullmatch(said)
-    asks = (
-        text.rstrip().endswith("?")
-        or wrapped
-        or re.match(r"(?:what|where|who|how|when|am|is|do|does|did|have)", said, re.I)
-    )
-    if not asks or re.search(r"[.?!;]\s", said):
-        return None
-    return _CLOSING.sub("", wrapped["rest"] if wrapped else said).replace("’", "'")
 
 
 class _Questions:
@@ -220,23 +126,22 @@ class _Questions:
         )
 
     def answer(self, question: str) -> Recollection | None:
-        was_told = _TOLD.fullmatch(question)
+        was_told = what_was_told(question)
         if was_told is not None:
-            return self._was_told(was_told["rest"])
-        for slot, pattern in _SLOTS:
-            match = pattern.fullmatch(question)
-            if match is not None:
-                recollection = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
-                own = (
-                    recollection is not None
-                    and recollection.kind == "known"
-                    and fact_of(recollection.facts[0]).subject == USER
-                )
-                # The reader quotes a fact of the user's own, which it finds by the words of the question.
-                return None if own and self._analyse(question) else recollection
-        about = _ABOUT.fullmatch(question)
+            return self._was_told(was_told)
+        slot = slot_asked_for(question)
+        if slot is not None:
+            recollection = self._slot(*slot)
+            own = (
+                recollection is not None
+                and recollection.kind == "known"
+                and fact_of(recollection.facts[0]).subject == USER
+            )
+            # The reader quotes a fact of the user's own, which it finds by the words of the question.
+            return None if own and self._analyse(question) else recollection
+        about = person_asked_about(question)
         if about is not None:
-            return self._about(about["who"])
+            return self._about(about)
         rows = facts_asked_for(question, self._known, self._analyse, self._keys_of)
         if rows:
             return _made("known", rows[-_MOST_SHOWN:])
@@ -250,15 +155,12 @@ class _Questions:
 
     def _was_told(self, rest: str) -> Recollection | None:
         """ "Did I tell you where I work?": yes with it, or no."""
-        for slot, pattern in _SLOTS:
-            match = pattern.fullmatch(rest)
-            if match is not None:
-                recollection = self._slot(slot, match.groupdict().get("who") or match.groupdict().get("who2") or "")
-                return (
-                    recollection
-                    if recollection is None or recollection.kind == "untold"
-                    else _made("yes", recollection.facts, recollection.people)
-                )
+        slot = slot_asked_for(rest)
+        if slot is not None:
+            recollection = self._slot(*slot)
+            if recollection is None or recollection.kind == "untold":
+                return recollection
+            return _made("yes", recollection.facts, recollection.people)
         about = self._about(rest)
         if about is not None:
             return about if about.kind == "untold" else _made("yes", about.facts)
@@ -313,12 +215,12 @@ class _Questions:
         return any(stems <= {*self._analyse(row.text)} for row, _ in self._known)
 
     def _yes_or_no(self, question: str) -> Recollection | None:
-        named = _NAMES.fullmatch(question)
+        named = name_asked_for(question)
         if named is not None:
-            return self._is_called(named["who"], named["name"])
-        somebody = _HAS_SOMEBODY.fullmatch(question)
+            return self._is_called(*named)
+        somebody = role_asked_for(question)
         if somebody is not None:
-            roles = _SPOUSES if somebody["state"] else _roles_of(somebody["role"].lower())
+            roles = _SPOUSES if somebody == MARRIED else _roles_of(somebody)
             people = [(name, role) for name, role in self._people.items() if canonical(role) in roles]
             ended = [
                 row
@@ -333,10 +235,8 @@ class _Questions:
         stated = re.fullmatch(r"(?:if|whether|that) (.+)", question, re.IGNORECASE)
         if stated is not None:
             return self._stated(stated[1])
-        asks = _ASKS.fullmatch(question)
-        return (
-            None if asks is None else self._stated(_statement(asks, self._people), past=asks["verb"].lower() == "did")
-        )
+        asks = statement_asked_for(question, self._people)
+        return None if asks is None else self._stated(asks[0], past=asks[1])
 
     def _is_called(self, owner: str, name: str) -> Recollection | None:
         who = self._who(owner)
@@ -427,7 +327,7 @@ class _Questions:
     def _who(self, named: str) -> _Who | None:
         """Whom words name; no keys where they name somebody or something of the user's that is not known."""
         words = named.strip().casefold()
-        if words in _USER_WORDS:
+        if words in USER_WORDS:
             return _THE_USER
         known = {name.casefold(): (name, role) for name, role in self._people.items()}
         owned = re.fullmatch(r"(?:my|our) (?P<noun>.+)", words)
@@ -466,38 +366,6 @@ def _roles_of(noun: str) -> frozenset[str]:
     if base in _GROUPS:
         return _GROUPS[base]
     return frozenset((base,)) if one in words("roles") | words("pets") else frozenset()
-
-
-def _statement(asks: re.Match[str], people: Mapping[str, str]) -> str:
-    """The statement that a question asks for; empty where it is about nobody that is known."""
-    verb, who, rest = asks["verb"].lower(), asks["who"], asks["rest"]
-    low = who.casefold()
-    names = {name.casefold(): name for name in people}
-    if low in ("i", "we"):
-        subject = low
-    elif low.startswith(("my ", "our ")):
-        subject = who
-    elif low in names:
-        subject = names[low]
-    else:
-        return ""
-    first, _, after = rest.partition(" ")
-    if verb in ("am", "are", "is", "was"):
-        return f"{subject} {'am' if subject == 'i' else 'are' if subject == 'we' else 'is'} {rest}"
-    if verb in ("have", "has"):
-        return f"{subject} {verb} {after}" if first.lower() == "got" else ""
-    if first.lower() not in VERBS:
-        return ""
-    return f"{subject} {first if subject in ('i', 'we') else _third_person(first)} {after}".strip()
-
-
-def _third_person(verb: str) -> str:
-    irregular = {"have": "has", "do": "does", "go": "goes"}
-    if verb in irregular:
-        return irregular[verb]
-    if verb.endswith(("s", "sh", "ch", "x", "z")):
-        return f"{verb}es"
-    return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2:-1] not in "aeiou" else f"{verb}s"
 
 
 def _denies(fact: Fact) -> bool:
