@@ -156,7 +156,7 @@ def _is_for_others(clause: Clause, asked: Question) -> bool:
 
 
 def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
-    """Whether a clause about things is about one that the user asks about: `dogs` does not concern a cat."""
+    """Whether a clause about things concerns the thing of the question: `dogs` does not concern a cat."""
     if not clause.things or not asked.text or clause.effect in ("price", "free", "discount"):
         return True
     taxonomy = categories(clause.language)

@@ -172,7 +172,7 @@ def _in_chinese(
 def _meant(
     encoder: Encoder, asked: tuple[str, str], texts: Sequence[str], placed: Sequence[str]
 ) -> tuple[list[float], list[float]]:
-    """How near the glosses of sentences are to that of the turn, and under their headings to the whole question."""
+    """Cosines of sentences' glosses to that of the turn, and under their headings to that of the whole question."""
     vectors = encoder.encode([*map(gloss, asked), *map(gloss_lines, texts), *map(gloss_lines, placed)])
     units = vectors[2:]
     near, under = units[: len(texts)] @ vectors[0], units[len(texts) :] @ vectors[1]

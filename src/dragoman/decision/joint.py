@@ -278,7 +278,7 @@ class JointRanker:
         return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
     def _rows(self, questions: Sequence[str], facts: Sequence[str], options: list[Option]) -> list[Option]:
-        """The options, where the one row of a table that is the user's has the decision by which it is."""
+        """The options; the only table row that applies to the user gets the decision by which it applies."""
         if question_kind(questions[0]) == "polar":
             return options  # whose row it is says nothing about what is allowed
         tables: dict[str, list[str]] = {}

@@ -65,7 +65,7 @@ class Day:
 
     @property
     def first(self) -> int:
-        """Its first day as a number from 0 to 365, in a leap year."""
+        """The number of its first day in a leap year, from 0 to 365."""
         return _ordinal(self.month, self.day or 1)
 
     @property

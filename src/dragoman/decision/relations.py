@@ -42,7 +42,7 @@ _INEXACT = re.compile(
     r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between"
     r"|soon|will be|turns?|when i was|when she was|when he was) (?:\d+ (?:to|and) )?$"
 )
-"""Words before a number that leave open what it is."""
+"""Words before a number that make it inexact."""
 _YEARS = range(1500, 2100)
 _LIMIT_BEFORE = re.compile(
     r"(?:\b(?:from|to|till|until|and|least|most|than|age|aged|ages|of|between|minimum|maximum|max|min|first|last|for|is|be)"
@@ -83,13 +83,13 @@ _YEARS_OR_MONTHS = re.compile(r"\b(?:years?|yrs?|months?)\b|[年月]")
 _MOST_YEARS_IN_MONTHS = 4
 """Up to which age a limit in months is compared with it."""
 _EARLIEST_MORNING = 7 * 60
-"""Before which a time without its half of the day, said of oneself, is one of the afternoon: "we come at three"."""
+"""Times of the user before this hour, without am or pm, are in the afternoon: "we come at three"."""
 _WORDS: dict[Scale, tuple[str, str]] = {"date": ("before", "after"), "time": ("earlier than", "later than")}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number on its scale, a day of the year, a time of the day or a set of weekdays, as a text names it."""
+    """A quantity in a text: a number on a scale, a day of the year, a time of day or a set of weekdays."""
 
     scale: Scale
     low: float

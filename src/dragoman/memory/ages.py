@@ -37,7 +37,7 @@ def is_birthday(fact: Fact) -> bool:
 
 
 def birthday_of(subject: str, facts: Iterable[Fact]) -> Day | None:
-    """The day of birth of somebody, as far as the facts say: with or without a year, or a year alone (month 0)."""
+    """Somebody's date of birth as far as the facts give it: with or without a year, or a year alone (month 0)."""
     for fact in facts:
         if fact.subject != subject or not is_birthday(fact):
             continue

@@ -112,7 +112,7 @@ def _month(day: datetime) -> str:
 
 
 def _named(unit: str, start: datetime) -> str:
-    """The name of a time, without what stands before it."""
+    """The name of a time without the words before it."""
     if unit == "year":
         return str(start.year)
     if unit in ("spring", "summer", "autumn", "fall", "winter"):

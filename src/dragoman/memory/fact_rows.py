@@ -150,7 +150,7 @@ class FactRows:
         return len(rows) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
     def _make_room(self, scope: Scope, new: Sequence[str]) -> tuple[Passage, ...]:
-        """Drop the least useful facts above the limit; those that are gone."""
+        """Drop the least useful facts above the limit; return the dropped ones."""
         assert self._source is not None
         above = self._store.count(scope, self._source.name) - self._limit
         if above <= 0:

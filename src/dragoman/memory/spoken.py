@@ -61,7 +61,7 @@ _QUESTION = re.compile(r"\b(?:ask|asked|question)\b|问", re.IGNORECASE)
 _AGENT_ACTS = re.compile(
     r"(?:(?:so|and|but|wait|hey)\b,? )?(?:have|did|do|are|were|will|would|can|could) you\b", re.IGNORECASE
 )
-"""The beginning of a question about what the agent does."""
+"""Opens a question about what the agent does."""
 _QUOTES = re.compile(
     r"In your chats|On \d{1,2} \w+ \d{4} at |[你我]在对话里说过|I found nothing about that in your chats"
 )

@@ -316,7 +316,7 @@ def _is_own(option: Option) -> bool:
 
 
 def _names(question: str, row: Row) -> bool:
-    """Whether a question holds most of a row's label, or of a cell in words."""
+    """Whether a question contains most of a row's label, or of a cell in words."""
     asked = content(question)
     cells = [content(text) for text in (row.label, *(value for _, value in row.cells)) if not re.search(r"\d", text)]
     return any(len(words & asked) > _HALF * len(words) for words in cells)

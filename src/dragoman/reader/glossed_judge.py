@@ -39,7 +39,7 @@ class GlossedJudge:
         *,
         least: float = 0.0,
     ) -> Answer | None:
-        """The answer in place of what the rules drafted; None where the draft is as good."""
+        """The judge's answer; None where the draft by the rules is as good."""
         if question_kind(context.last) != "polar":
             return None  # values are found by tables and rules
         english = glossed(context, facts, options)

@@ -56,7 +56,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that is sure enough to be said; `none` where there is none."""
+        """The verdict, if it is sure enough to be said; else `none`."""
         if 1.0 - self.chances["none"] < _SPEAKS:
             return "none"
         verdicts: tuple[Verdict, ...] = ("yes", "no", "unknown")

@@ -118,7 +118,7 @@ class Analyser:
         return " ".join(filter(None, map(self._known.__getitem__, text.casefold().split())))
 
     def forget(self) -> None:
-        """Let go of the words seen so far."""
+        """Empty the cache of tokens."""
         self._known.clear()
 
     def _fresh(self, chunk: str) -> str:

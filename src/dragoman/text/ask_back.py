@@ -18,7 +18,7 @@ from dragoman.text.sentences import sentences
 DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
 ASKS = "asks"
-"""Note of a draft: the question back with which it ends. A quotation or a model's own question is none."""
+"""Note of a draft: the question back with which it ends; a question that is quoted or a model's has no such note."""
 APPLIES = {"en": "Does this apply to you?", "zh": "你符合这个条件吗？"}
 """What is asked where a rule depends on something of the user's that nobody can name."""
 SAID_TO_APPLY = _APPLIES, _APPLIES_NOT = "That applies to me.", "That does not apply to me."

@@ -33,7 +33,7 @@ def loops(text: str) -> bool:
 
 
 class Unwinding:
-    """A text as it comes, letter by letter: all pieces that are let through are the text unwound."""
+    """A streamed text without its repetitions: the pieces that are let through make up the text unwound."""
 
     def __init__(self) -> None:
         self._text = ""

@@ -59,7 +59,7 @@ _SPOKEN = 16
 _DEEPEST = 40
 """How many turns may lean one on the other."""
 _NEAR = 80
-"""How far before a name the end of the sentence before it is looked for."""
+"""How many characters before a name are searched for the end of the sentence before it."""
 
 
 @dataclass(frozen=True, slots=True)

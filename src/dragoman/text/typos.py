@@ -85,7 +85,7 @@ def _meant(word: str) -> str:
 
 
 def _keeps_letters(word: str, other: str) -> bool:
-    """Whether a word has every letter that was typed: one was left out, two changed places, or one is doubled."""
+    """Whether a correction keeps every typed letter: it adds one, swaps two, or undoubles one."""
     if len(other) < len(word):
         return any(a == b and word[:i] + word[i + 1 :] == other for i, (a, b) in enumerate(pairwise(word)))
     return not set(word) - set(other)

@@ -388,7 +388,7 @@ def _kinds(fact: str) -> list[str]:
 
 
 def _sibling(description: str, plain: str) -> bool | None:
-    """False where a fact names another card or ticket of the same kind: whoever has a 季卡 is no holder of a 月卡."""
+    """False where a fact names another card or ticket of the same kind: a 季卡 is no 月卡."""
     own = re.search(r"(?P<which>[^的有买办持]{1,2})(?P<kind>[卡票证板])", canonical(description))
     if own is None:
         return None

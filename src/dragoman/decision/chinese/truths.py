@@ -1,4 +1,4 @@
-"""Whether the user's facts meet what a Chinese rule says of its people: groups, bounds, things and numbers."""
+"""Whether the user's facts meet the conditions of a Chinese rule: groups, bounds, things and numbers."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _in_their_word(ask: str, question: str) -> str:
 
 
 def _ask_weight(ask: str, user: UserCase) -> str:
-    """The question for somebody's weight; a rule about people never asks for that of a thing."""
+    """The question back for a person's weight, never for that of a thing."""
     height = compare(Condition("height", ""), Clause("", "permit", language="zh"), user.situation).ask
     return height.replace("身高", "体重") or ask
 

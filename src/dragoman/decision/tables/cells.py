@@ -1,7 +1,7 @@
 """Table rows as sentences, and the cell of a row that answers a question for this user.
 
 Readers of files turn a row into `ticket: day ticket; adults: 28 euros; students: 22 euros`. The cell that counts is the
-one whose column the question names ("for adults"), or whose column applies to the user by a fact ("I am a student").
+one whose column the question names ("for adults") or a fact of the user does ("I am a student").
 """
 
 from __future__ import annotations

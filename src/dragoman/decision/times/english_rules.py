@@ -105,7 +105,7 @@ def _shifted_period(period: str, way: int, today: date) -> LocalSpan | None:
 
 
 def _season(name: str, way: int, today: date) -> LocalSpan | None:
-    """The last season that is over, the one of this year, or the first that has not begun."""
+    """The last season of this name that is over, the one of this year, or the next to begin."""
     spans = [season_span(name, year) for year in range(today.year - 3, today.year + 4)]
     now = midnight(today)
     if way < 0:

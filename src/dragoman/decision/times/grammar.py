@@ -60,7 +60,7 @@ def longest_by_rules(
 def range_from(
     first: LocalSpan, second: Match, again: Callable[[datetime, Tense], Match | None], now: datetime
 ) -> Match:
-    """The period from `first` to `second`; `again` reads the second expression as of another moment."""
+    """The period from `first` to `second`; `again` reads the second expression at another moment."""
     if is_apart(first, second[0]):
         # "from Monday to Friday", said on a Wednesday: the Friday after that Monday
         assert first.start is not None

@@ -74,7 +74,7 @@ def chunks(sentence: str) -> list[tuple[str, list[str]]]:
 
 
 def without_condition(tokens: list[str]) -> tuple[list[str], bool]:
-    """The words before a condition or a subordinate clause, and whether a condition was left out."""
+    """The words before a condition or a subordinate clause, and whether a condition was cut off."""
     for i, token in enumerate(tokens):
         low = token.lower()
         if low in _HYPOTHETICAL:

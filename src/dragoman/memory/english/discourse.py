@@ -110,7 +110,7 @@ _CLEFT = re.compile(
 
 
 def uncleft(sentence: str) -> str:
-    """What a sentence says of whom: "it is Zara who has asthma, not Noor" is "Zara has asthma, Noor does not have asthma"."""
+    """A sentence rewritten with its person as the subject: "it is Zara who has asthma, not Noor" is "Zara has asthma, Noor does not have asthma"."""
     match = _CLEFT.fullmatch(sentence)
     if match is None:
         return sentence

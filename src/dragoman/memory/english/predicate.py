@@ -44,7 +44,7 @@ class Predicate:
     """Whether it is going on or over: "am running", "have enjoyed"."""
     past: bool = False
     wished: bool = False
-    """Whether it is only wanted: "want to learn"."""
+    """Whether the user only wants it: "want to learn"."""
 
 
 def _is_ing(form: str) -> bool:

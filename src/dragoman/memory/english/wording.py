@@ -295,7 +295,7 @@ def _is_name(word: str) -> bool:
 
 @text_cache(maxsize=4096)
 def _spelt(word: str) -> str:
-    """The word that a rule waits for and that a slip of one or two letters has missed."""
+    """The word that a rule expects, where the text misspells it by one or two letters."""
     low = word.lower()
     if low in _REAL or low in VERBS or low in _TARGETS or word[:1].isupper() or low in words("roles"):
         return word

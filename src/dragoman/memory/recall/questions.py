@@ -1,4 +1,4 @@
-"""Answer English questions about what a user has told: what is known of whom, names, ages, yes or no.
+"""Answer English questions from the user's facts: what is known about somebody, names, ages, yes or no.
 
 A question for yes or no is read as the statement that it asks for ("Am I vegan?" as "I am vegan"), by the same rules
 that learn facts, and compared with the facts of the same subject and relation. Where those rules find nothing, and
@@ -48,7 +48,7 @@ _OWN_MATTERS = frozenset(
     "allergy diet likes dislikes hobby language pet name age home job birthday smokes drives swims fear condition"
     " studies origin".split()
 ) | {"marital status"}
-"""Relations that only the user can have told of: no document answers a question about them."""
+"""Relations that only the user's facts can answer, never a document."""
 _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "marital status"))
 """Relations of which another value is a no."""
 _DIETS = frozenset("vegetarian vegan pescatarian pescetarian".split())
@@ -325,7 +325,7 @@ class _Questions:
         return self._who(asked.subject if asked.subject != asked.role else f"my {asked.role}")
 
     def _who(self, named: str) -> _Who | None:
-        """Whom words name; no keys where they name somebody or something of the user's that is not known."""
+        """The person or thing that words name; without keys where no fact is about it."""
         words = named.strip().casefold()
         if words in USER_WORDS:
             return _THE_USER

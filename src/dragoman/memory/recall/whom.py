@@ -37,7 +37,7 @@ def speaks_of_somebody(text: str) -> bool:
 def with_names(text: str, history: Sequence[Turn], facts: Iterable[Fact]) -> str:
     """A short question with the person's name, or "my mother", in place of its pronouns; as it is where that is open.
 
-    Meant is whoever of the user's people was named last in the latest turns and fits the pronoun.
+    A pronoun means the person of the user's who was named last in the latest turns and fits it.
     """
     if len(text) > _LONGEST or _NAMED.search(text):
         return text

@@ -90,7 +90,7 @@ class RemoteModel:
     """
 
     writes_well = True
-    """Whoever brings an endpoint wants its words: `reader.grounded` lets it say the decided answer."""
+    """Lets `reader.grounded` have this model word the decided answers."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from dragoman.text.forget import chinese, english
 from dragoman.text.quotations import quoted_spans
 
 MOST_CHARACTERS = 300
-"""Own words of a turn that can ask to forget; a longer text is pasted, or tells a story."""
+"""The longest turn, in the user's own words, that can ask to forget; a longer one is pasted, or tells a story."""
 _MOST_SENTENCES = 5
 _MOST_QUOTATIONS = 20
 _FIRST_STAND_IN = 0xE000
