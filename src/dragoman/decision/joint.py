@@ -23,7 +23,7 @@ from dragoman.core.clock import moment_of
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import hazards
-from dragoman.decision.cases.by_code import Rule, by_code, by_waiting_time
+from dragoman.decision.cases.by_code import RuleSentence, by_code, by_waiting_time
 from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.chinese.gloss import gloss_lines
 from dragoman.decision.chinese.words import tokens
@@ -437,8 +437,8 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
     return facts
 
 
-def _rule(option: Option) -> Rule:
-    return Rule(option.sentence, option.following, option.evidence.passage)
+def _rule(option: Option) -> RuleSentence:
+    return RuleSentence(option.sentence, option.following, option.evidence.passage)
 
 
 def placed(option: Option, own: Sequence[Value] = ()) -> str:

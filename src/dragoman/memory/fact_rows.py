@@ -15,10 +15,10 @@ from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.values import NOTHING_LEARNED, Fact, Learned, Passage, Scope, Source
 from dragoman.memory.ages import is_age, is_birthday
 from dragoman.memory.dating import dated, grain_of, meta_of
+from dragoman.memory.least_useful import DROPPED, least_useful
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import KnownFacts, fact_of, older_than, replaces, with_known_names
-from dragoman.memory.room import DROPPED, least_useful
 from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
 from dragoman.memory.zones import UserZones
 from dragoman.text.analyse import forget_texts

@@ -10,7 +10,7 @@ from dragoman.decision.moments import Day, clocks, days
 from dragoman.decision.numerals import normalise
 from dragoman.decision.times.grammar import (
     Match,
-    Rule,
+    TimeRule,
     between_now_and,
     calendar_period,
     clock_today,
@@ -296,7 +296,7 @@ def _holiday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     return named_day(Day(month, day, year), now.date(), tense)
 
 
-_RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
+_RULES: tuple[tuple[re.Pattern[str], TimeRule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (rf"(?:(?P<count>\d{{1,4}})个?)?(?P<half>半)?个?{_UNIT}(?P<half2>半)?(?P<way>之前|以前|前|之后|以后|后)", _ago),

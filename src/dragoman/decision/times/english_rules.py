@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 from dragoman.decision.moments import DAY_NAMES, Day
 from dragoman.decision.times.grammar import (
-    Rule,
+    TimeRule,
     between_now_and,
     calendar_period,
     clock_today,
@@ -245,7 +245,7 @@ _HOLIDAYS = {
     "valentine's day": (2, 14),
 }
 _WAY = rf"(?:(?P<way>{_BACK}|{_AHEAD}|this) )"
-RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
+RULES: tuple[tuple[re.Pattern[str], TimeRule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (rf"{_COUNT} {_UNIT} (?:ago|earlier|back)\b", _ago),

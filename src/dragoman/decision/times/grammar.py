@@ -26,7 +26,7 @@ from dragoman.decision.times.spans import (
 
 Match: TypeAlias = tuple[LocalSpan, int]
 """What an expression means, and where it ends in the text."""
-Rule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
+TimeRule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
 Expression: TypeAlias = Callable[[str, int, datetime, Tense], Match | None]
 
 
@@ -36,7 +36,7 @@ def longest_first(words: Iterable[str]) -> str:
 
 
 def longest_by_rules(
-    rules: Iterable[tuple[re.Pattern[str], Rule]],
+    rules: Iterable[tuple[re.Pattern[str], TimeRule]],
     text: str,
     place: int,
     now: datetime,
