@@ -50,7 +50,7 @@ _PROBES: Mapping[tuple[str, str], float] = {
     ("Children under six travel free.", "My son is four."): 0.296,
     ("Dogs are welcome on the terrace.", "Children under six travel free."): 0.074,
 }
-"""How similar some sentences are to the encoder that the weights were fitted on."""
+"""Pairs of sentences with their cosine by the encoder that the weights were fitted on, to recognise that encoder."""
 _SAME = 0.06
 
 

@@ -401,5 +401,5 @@ def _one_time(text: str, clock: Clock, span: Span, before: str, after: str) -> l
 
 
 def _unclear(text: str, start: int, end: int) -> Condition:
-    """A time that fixes no bound, such as when an event begins: it can neither hold nor fail."""
+    """Whether a time is no bound, such as when an event begins: it can neither hold nor fail."""
     return Condition("time", text[start:end])

@@ -207,7 +207,7 @@ class JointRanker:
     ) -> list[Option]:
         """The options, best first: every sentence alone, and with the fact that bears on it most.
 
-        With `quick` nothing is decided by code.
+        With `quick` code decides nothing.
         """
         quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
         if not quotes:

@@ -97,7 +97,7 @@ def next_birthday(born: Day, at: datetime, zone: tzinfo) -> str:
 
 
 def aged(passages: Sequence[Passage], at: datetime, zone: tzinfo) -> list[tuple[Passage, Fact]]:
-    """Age facts that a birthday has made untrue since they were said, each with the fact that holds now."""
+    """Age facts that a birthday has made out of date, each with the fact that holds now."""
     facts = [fact_of(passage) for passage in passages]
     changes = []
     for passage, fact in zip(passages, facts, strict=True):

@@ -143,7 +143,7 @@ class FactRows:
         )
 
     def _next_position(self, scope: Scope, rows: Sequence[Passage]) -> int:
-        """The position of the next row; where the number of rows is limited, as many as there are."""
+        """The position of the next row: after the last one, or the number of all rows if that is limited."""
         assert self._source is not None
         if self.most_facts is None:  # history may be long, and need not be read
             return max((row.position for row in rows), default=-1) + 1
@@ -165,16 +165,16 @@ class FactRows:
         scope: Scope,
         added: Sequence[tuple[Fact, Passage]],
         people: Mapping[str, str],
-        replaced: Sequence[tuple[Fact, Passage]],
+        read_before: Sequence[tuple[Fact, Passage]],
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark those that they replace, among the `known` or told meanwhile; what was replaced."""
+        """Write new facts, and mark the facts that they replace, also those added since `read_before`; return these."""
         assert self._source is not None
         if not added:
             return ()
         passages = [passage for _, passage in added]
         self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
-        read = {row.id: (fact, row) for fact, row in (*replaced, *added)}
+        read = {row.id: (fact, row) for fact, row in (*read_before, *added)}
         live = [
             read[row.id] if row.id in read and read[row.id][1] == row else (fact_of(row), row)
             for row in self._store.passages(scope, self._source.name)
@@ -193,11 +193,11 @@ class FactRows:
             self._upkeep(scope).plan(scope)
         return tuple(superseded.values())
 
-    def _is_full(self, fact: Fact, kept_facts: KnownFacts[Passage], rows: int) -> bool:
-        """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
-        if self.most_facts is None or len(kept_facts) < self.most_facts:
+    def _is_full(self, fact: Fact, live: KnownFacts[Passage], rows: int) -> bool:
+        """Whether there is no room for a fact. One that replaces another needs none, until history is full too."""
+        if self.most_facts is None or len(live) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
-        return rows >= _HISTORY * self.most_facts or not kept_facts.replaced(fact)
+        return rows >= _HISTORY * self.most_facts or not live.replaced(fact)
 
     def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None

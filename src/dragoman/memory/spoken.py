@@ -160,7 +160,7 @@ class PastChats:
         return shape.about == "user" or bool(_USER_SAID.search(text) or (shape.personal and _OWN_PAST.search(text)))
 
     def _is_known(self, wanted: frozenset[str], facts: Sequence[Passage]) -> bool:
-        """Whether one fact holds enough of the words that a question asks about."""
+        """Whether one fact has enough of the question's words."""
         return any(
             len(wanted & {*self.analyse(row.indexed), *self.analyse(row.meta.get("slot", ""))}) / len(wanted) >= _KNOWN
             for row in facts
@@ -183,7 +183,7 @@ class PastChats:
         ][:_MOST]
 
     def _is_matter(self, row: Passage) -> bool:
-        """Whether a turn says something, and does not itself ask for chats."""
+        """Whether a turn has content, and is no question about past chats itself."""
         text = row.text[:_LONGEST]
         return (
             not asks_for_chats(text)

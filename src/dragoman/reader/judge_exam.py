@@ -133,7 +133,7 @@ class Examination:
 
 
 def keep(model: LanguageModel, result: ExamResult) -> None:
-    """Keep a result for later processes."""
+    """Store a result for later processes."""
     file = _file(model)
     if file is None:
         return

@@ -45,7 +45,7 @@ _FIRST_STOP = re.compile(r"[,.!，。！]")
 
 
 def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
-    """A draft as the wishes ask; the same where they ask for nothing that concerns it."""
+    """The draft changed as the wishes ask, or unchanged where none concerns it."""
     by_kind = {row.meta.get("kind", ""): row for row in wishes}
     text, obeyed = draft.text, []
     if (length := by_kind.get("length")) is not None and length.meta["value"] != "detailed":

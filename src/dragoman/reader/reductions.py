@@ -45,7 +45,7 @@ def with_reduction(
 
 
 def _columns(options: Sequence[Option], place: str, analyse: Analyse) -> frozenset[str]:
-    """The words that name the columns of the passage's table: a season's ticket is no day's."""
+    """The words that name the columns of the passage's table: a season ticket is no day ticket."""
     rows = [read_row(option.sentence) for option in options if option.evidence.id == place]
     return roots(analyse(" ".join(column for row in rows if row is not None for column, _ in row.cells)))
 

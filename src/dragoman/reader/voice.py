@@ -115,7 +115,7 @@ class Voice:
         return Checked(said)
 
     def _may_answer(self, task: ReadTask) -> bool:
-        """Whether the model is asked in the place of a doubt; starts its examination where that is due."""
+        """Whether the model is asked where the rules are in doubt; starts its examination if that is due."""
         return may_answer(task) and examination_of(self._model).is_passed()
 
     def _checked_open(self, task: ReadTask, text: str) -> Checked:

@@ -20,7 +20,7 @@ DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 ASKS = "asks"
 """Note of a draft: the question back with which it ends; a question that is quoted or a model's has no such note."""
 APPLIES = {"en": "Does this apply to you?", "zh": "你符合这个条件吗？"}
-"""What is asked where a rule depends on something of the user's that nobody can name."""
+"""The question back where a rule depends on something about the user that code cannot name."""
 SAID_TO_APPLY = _APPLIES, _APPLIES_NOT = "That applies to me.", "That does not apply to me."
 """The answers to it as statements, which memory does not keep."""
 ACKNOWLEDGES = ("Got it:", "记下了：")
@@ -263,7 +263,7 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
 
 
 def _by_name(question: str, answer: str) -> str:
-    """An answer that begins with a pronoun, about whom was asked: "he's 6" is "Leo is 6"; empty for all others."""
+    """An answer with the name that was asked about for its pronoun: "he's 6" is "Leo is 6"; empty for all others."""
     subject = next((match["subject"] for form in (_HOW, _BE, _DO, _WH) if (match := form.match(question))), "you")
     pronoun = _PRONOUN.match(answer)
     if pronoun is None or subject.lower() in ("you", "he", "she", "they") or pronoun.end() == len(answer):

@@ -19,8 +19,8 @@ _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile(r"['’]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KINDS = 3
-"""A last word that so many names share says what kind of thing they are, and people leave it off. A word that is said
-under so many names is common."""
+"""A last word that this many names share names their kind ("Harbour Hotel"), and people leave it off. A word that the
+texts of this many names share is common."""
 _DISTINCT = 5
 """Letters of a single word that may stand for a longer name, or be misspelt."""
 _SHORT = 3

@@ -51,7 +51,7 @@ _LEAVE = re.compile(
     r"(?:still |even )?(?:ok|okay|all right|alright|allowed|possible|permitted|fine|acceptable)(?: [a-z]+){0,3}\?$",
     re.IGNORECASE,
 )
-"""A wish, and whether it may be: "We want to camp four nights. Is that ok?"."""
+"""A wish and the question whether it is allowed: "We want to camp four nights. Is that ok?"."""
 _FURTHEST = 4
 _MOST_WORDS = 16
 _MOST_MENTIONS = 8
@@ -93,7 +93,7 @@ def told_and_wished(turn: str) -> tuple[str, str] | None:
 
 
 def _resolved(context: Context, resolved: dict[int, SearchText], depth: int) -> SearchText:
-    """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
+    """`standalone`, with the queries of earlier turns in `resolved` by their number, so that each is resolved once."""
     text = plainly_asked(spelt(" ".join(context.last.split())))
     turn = _asked(text)
     lean = leaning(text)

@@ -78,7 +78,7 @@ _LEFT_OUT = tuple(
         (rf"{_BEFORE_DAY}mon(?={_AFTER_DAY})", r"\1 Monday"),
     )
 )
-"""Spellings that several words tell: "my dads 71" is "my dad's 71"."""
+"""Missing apostrophes that the next word gives away: "my dads 71" is "my dad's 71"."""
 _NAMED = re.compile(r"\b(?P<before>called |named |'s name is |I'm )(?P<name>[a-z][\w'’-]+)(?=(?P<end>[,.!?;]|$)?)")
 """A name without its capital, perhaps: "my dog is called rex", "I'm tariq, ..."."""
 _FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎那这多要])么)(?=[啊呀哈]?[？?。!！]*$)")

@@ -26,7 +26,7 @@ _LONGEST = 4000
 _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
 _SHORT, _COMMONEST = 4, 400
-"""A word of so many letters is changed only where two of them changed places, and into a very common one: "taht"."""
+"""A short word is corrected only where two letters changed places, and only into a very common word: "taht"."""
 _RAREST = 40_000
 """From which place on a word is too rare for its inflected forms to be meant: "alowed" is no form of "alow"."""
 _UNLISTED = frozenset(("arepa", "arepas", "chili", "matcha", "panna"))

@@ -138,7 +138,7 @@ def _words() -> _Words:
 
 
 def cut(run: str) -> list[str]:
-    """The likeliest words of a run of Chinese characters."""
+    """The most probable segmentation of a run of Chinese characters into words."""
     words = _words()
     size = len(run)
     best, start = [0.0] + [-math.inf] * size, [0] * (size + 1)

@@ -145,7 +145,7 @@ _APART = 0.3
 def fitting_rows(
     question: str, rows: Sequence[str], facts: Sequence[str]
 ) -> tuple[list[tuple[Row, Decision]], Decision | None]:
-    """The rows that fit the user by their age, grade or state, the narrowest first; or what is missing to tell."""
+    """The rows that fit the user's age, grade or state, the narrowest first; or the fact that is missing."""
     fitting: list[tuple[float, Row, Decision]] = []
     missing: Decision | None = None
     for text in rows:

@@ -50,7 +50,7 @@ _OWN_MATTERS = frozenset(
 ) | {"marital status"}
 """Relations that only the user's facts can answer, never a document."""
 _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "marital status"))
-"""Relations of which another value is a no."""
+"""Relations with one value: another value than the asked one means no."""
 _DIETS = frozenset("vegetarian vegan pescatarian pescetarian".split())
 _MEATLESS = frozenset("meat pork beef lamb chicken steak bacon sausage".split())
 _ALIKE = {"allergy": ("avoids", "condition", "diet")}
@@ -67,7 +67,7 @@ _LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class _Who:
-    """Whom a question is about: the subjects of facts about them, and what they are called to the user."""
+    """The people of a question: the subjects of their facts, their names with roles, and a label such as "your son"."""
 
     keys: frozenset[str]
     people: tuple[tuple[str, str], ...] = ()
@@ -87,7 +87,7 @@ def answered(
     past: Callable[[], Sequence[Passage]],
     analyse: Callable[[str], tuple[str, ...]],
 ) -> Recollection | None:
-    """What the facts that hold now, or held in the past, have on a question; None where it asks for something else."""
+    """The answer of the facts, present and past, to a question; None where it asks for something else."""
     question = plain_question(text)
     if question is None:
         return None
