@@ -43,7 +43,7 @@ def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: 
 
     `said` is the sentence that a reply quotes already: then only that one may be the first.
     """
-    wanted = _wanted(question)
+    wanted = _wanted_kinds(question)
     if not wanted:
         return None
     asked = roots(analyse(question)) - GENERAL
@@ -74,7 +74,7 @@ def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: 
 
 def has_value(question: str, sentence: str) -> bool:
     """Whether a sentence has a value of the kind that a question asks for; true where it asks for none."""
-    wanted = _wanted(question)
+    wanted = _wanted_kinds(question)
     return not wanted or _is_of(sentence, wanted)
 
 
@@ -131,7 +131,7 @@ def _value(question: str, option: Option, row: Row, wanted: frozenset[str], anal
     return f"{row.label}, {cells[0][0]}: {cells[0][1]}" if len(cells) == 1 else option.sentence
 
 
-def _wanted(question: str) -> frozenset[str]:
+def _wanted_kinds(question: str) -> frozenset[str]:
     kinds = (("price", _PRICE), ("time", _TIME), ("day", _DAY))
     wanted_kinds = frozenset(kind for kind, pattern in kinds if pattern.search(question))
     return frozenset({"price"}) if "price" in wanted_kinds else wanted_kinds

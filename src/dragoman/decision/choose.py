@@ -159,7 +159,7 @@ def _in_chinese(
     if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
         bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
-    nearness, within = _meant(encoder, (last or asked[1], asked[0]), texts, placed)
+    nearness, within = _gloss_cosines(encoder, (last or asked[1], asked[0]), texts, placed)
     return [
         {
             **dict.fromkeys(("closest", "within"), 0.6 * alone + 0.4 * inside),
@@ -169,7 +169,7 @@ def _in_chinese(
     ]
 
 
-def _meant(
+def _gloss_cosines(
     encoder: Encoder, asked: tuple[str, str], texts: Sequence[str], placed: Sequence[str]
 ) -> tuple[list[float], list[float]]:
     """Cosines of sentences' glosses to that of the turn, and under their headings to that of the whole question."""

@@ -57,7 +57,7 @@ def _past(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
         day = match["of"].startswith("day")
         return f"{since}{named}" if since else f"{'on' if day else 'around'} {named}"
     unit = (match["unit"] or "day").lower()
-    return f"since {_named(unit, start)}" if since else _placed(unit, start)
+    return f"since {_period_name(unit, start)}" if since else _placed(unit, start)
 
 
 def _ahead(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
@@ -69,7 +69,7 @@ def _ahead(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
     if match["day"] and not since:
         return f"on {start:%A} {_date(start)}"
     unit = (match["unit"] or "day").lower()
-    return f"{since}{_named(unit, start)}" if since else _placed(unit, start)
+    return f"{since}{_period_name(unit, start)}" if since else _placed(unit, start)
 
 
 def _lasted(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
@@ -111,7 +111,7 @@ def _month(day: datetime) -> str:
     return f"{day:%B} {day.year}"
 
 
-def _named(unit: str, start: datetime) -> str:
+def _period_name(unit: str, start: datetime) -> str:
     """The name of a time without the words before it."""
     if unit == "year":
         return str(start.year)
@@ -124,4 +124,4 @@ def _named(unit: str, start: datetime) -> str:
 def _placed(unit: str, start: datetime) -> str:
     """When something was or will be, as part of a sentence."""
     before = {"week": "in the week of", "weekend": "on the weekend of", "day": "on"}.get(unit, "in")
-    return f"{before} {_named(unit, start)}"
+    return f"{before} {_period_name(unit, start)}"

@@ -104,7 +104,7 @@ class SimilarityPlanner:
             matter, chosen = "user and the world", [*by["user"], *self._passing(by["world"] or by["bot"], best)]
         else:
             least = _OF_ONESELF if personal else self._personal
-            chosen = self._chosen(matter, least, by, best)
+            chosen = self._sources_for(matter, least, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _rather_world(
@@ -128,7 +128,7 @@ class SimilarityPlanner:
             return bears >= self._personal
         return _strongest(best, by["world"]) >= self._threshold
 
-    def _chosen(
+    def _sources_for(
         self, matter: str, least: float, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
     ) -> list[Source]:
         if matter in ("user", "bot") and by[matter]:

@@ -237,7 +237,7 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
         return f"{named}."
     how = _HOW.match(question)
     if how and not _OWN_SENTENCE.match(bare):
-        return _stated(how["subject"], "is", _measured(_number_of(bare), how["what"].lower()))
+        return _as_statement(how["subject"], "is", _measured(_number_of(bare), how["what"].lower()))
     no = _NO.match(bare)
     polar = no or _YES.match(bare)
     if polar:
@@ -253,12 +253,12 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     asks = _WH.match(question)
     if asks and not _OWN_SENTENCE.match(bare):
         value = f"{bare} kg" if bare.isdigit() and asks["rest"].startswith("weigh") else bare
-        return _stated(asks["subject"], "", f"{asks['rest']} {value}")
+        return _as_statement(asks["subject"], "", f"{asks['rest']} {value}")
     be = _BE.match(question)
     if be and re.match(r"(?:since|for|until|from) ", bare, re.IGNORECASE):
-        return _stated(be["subject"], "is", f"{be['rest']} {bare}")
+        return _as_statement(be["subject"], "is", f"{be['rest']} {bare}")
     if be and re.match(r"(?:just |only )?an? \w+", bare, re.IGNORECASE):  # "Are you a member?" - "just a visitor"
-        return _stated(be["subject"], "is", re.sub(r"^(?:just|only) ", "", bare, flags=re.IGNORECASE))
+        return _as_statement(be["subject"], "is", re.sub(r"^(?:just|only) ", "", bare, flags=re.IGNORECASE))
     return f"{bare}."
 
 
@@ -345,18 +345,18 @@ def _polar(question: str, bare: str, polar: re.Match[str], *, denied: bool) -> s
         )
         rest = f"{be['rest']} {since}".strip() if not denied else be["rest"]
         denial = f"no longer {rest}" if ended else f"not {rest}"
-        stated = _stated(be["subject"], "is", denial if denied else rest)
+        stated = _as_statement(be["subject"], "is", denial if denied else rest)
         kind = re.match(r"(?:i am |i'm |just |only |but |rather )*(?P<what>an? [\w' -]{2,40})$", after, re.IGNORECASE)
         return (
-            f"{stated} {_stated(be['subject'], 'is', kind['what'])}"
+            f"{stated} {_as_statement(be['subject'], 'is', kind['what'])}"
             if denied and kind
             else _joined(stated, after, since)
         )
     if do:
         verb = do["verb"].lower()
         if verb in ("do", "does"):
-            return _joined(_stated(do["subject"], "do not" if denied else "", do["rest"]), after, since)
-        return _joined(_stated(do["subject"], f"{verb} not" if denied else verb, do["rest"]), after, since)
+            return _joined(_as_statement(do["subject"], "do not" if denied else "", do["rest"]), after, since)
+        return _joined(_as_statement(do["subject"], f"{verb} not" if denied else verb, do["rest"]), after, since)
     return ""
 
 
@@ -373,7 +373,7 @@ def _with_preposition(question: str, value: str) -> str:
     return f"{'at' if 'time' in question.lower() else 'on'} {value}"
 
 
-def _stated(subject: str, verb: str, rest: str) -> str:
+def _as_statement(subject: str, verb: str, rest: str) -> str:
     """A statement about the one who was asked about: "you" becomes "I"."""
     third = subject.lower() not in ("you", "they")
     if verb == "is":

@@ -92,7 +92,7 @@ def spelt(text: str) -> str:
     plain = _FOR_SOMEBODY.sub("for", _FOR.sub("for", text)) if "4" in text else text
     plain = _TO.sub("to", plain) if "2" in plain else plain
     if not spellings.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
-        plain = _WORD.sub(lambda word: _meant(word[0], spellings), plain)
+        plain = _WORD.sub(lambda word: _corrected(word[0], spellings), plain)
     plain = untyped(_NAMED.sub(_capital, plain))
     for pattern, instead in _LEFT_OUT:
         plain = pattern.sub(instead, plain)
@@ -112,7 +112,7 @@ def _capital(match: re.Match[str]) -> str:
     return match["before"] + name.capitalize()
 
 
-def _meant(word: str, corrections: dict[str, str]) -> str:
+def _corrected(word: str, corrections: dict[str, str]) -> str:
     if len(word) == 1 and word.isupper():  # an initial
         return word
     corrected = corrections.get(word.lower(), word)

@@ -43,7 +43,7 @@ def untyped(text: str) -> str:
     unknown = [word for word in _WORD.findall(opening) if not _is_known(word)]
     if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(_ANY_WORD.findall(opening)):
         return text
-    corrections = {word: _meant(word) for word in unknown}
+    corrections = {word: _correction(word) for word in unknown}
     return _WORD.sub(lambda match: corrections.get(match[0], match[0]), text)
 
 
@@ -66,7 +66,7 @@ def _is_known(word: str) -> bool:
 
 
 @text_cache(maxsize=4096)
-def _meant(word: str) -> str:
+def _correction(word: str) -> str:
     """The likeliest word that is one slip away and begins with the same letter; else the word itself.
 
     People leave letters out, or change their places, more often than they type one too many.

@@ -134,9 +134,9 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
     row = read_row(text)
     if row is None or len(row.cells) < 2:
         return None
-    named = _named(turn, row, analyse) if turn else []
+    named = _cells_by_column(turn, row, analyse) if turn else []
     if len(named) != 1:
-        named = _named(question, row, analyse)
+        named = _cells_by_column(question, row, analyse)
     if len(named) == 1:
         return _cell(row, *named[0], None)
     of_thing = _for_ones_thing(row, facts, question) if language(text) != "zh" else None
@@ -434,7 +434,7 @@ def _condition(name: str, value: str) -> str:
     return f"people aged {value}" if re.search(r"\bage", name, re.IGNORECASE) else value
 
 
-def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
+def _cells_by_column(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
     """The cells whose column the question names, by its words or its weekday."""
     asked = frozenset(analyse(question)) - frozenset(analyse(row.label))
     shares = [len(asked & frozenset(analyse(name))) for name, _ in row.cells]

@@ -144,10 +144,10 @@ class _Questions:
             return self._about(about)
         rows = facts_asked_for(question, self._known, self._analyse, self._keys_of)
         if rows:
-            return _made("known", rows[-_MOST_SHOWN:])
+            return _recollection("known", rows[-_MOST_SHOWN:])
         reply = self._yes_or_no(question)
         owned = whether_so(question, self._known, self._analyse, self._keys_of) if reply is None else None
-        return reply if owned is None else _made("yes" if owned[0] else "no", owned[1:])
+        return reply if owned is None else _recollection("yes" if owned[0] else "no", owned[1:])
 
     def _keys_of(self, named: str) -> frozenset[str]:
         who = self._who(named)
@@ -160,11 +160,11 @@ class _Questions:
             recollection = self._slot(*slot)
             if recollection is None or recollection.kind == "untold":
                 return recollection
-            return _made("yes", recollection.facts, recollection.people)
+            return _recollection("yes", recollection.facts, recollection.people)
         about = self._about(rest)
         if about is not None:
-            return about if about.kind == "untold" else _made("yes", about.facts)
-        return self._stated(re.sub(r"^(?:if|whether|that) ", "", rest))
+            return about if about.kind == "untold" else _recollection("yes", about.facts)
+        return self._answer_by_statement(re.sub(r"^(?:if|whether|that) ", "", rest))
 
     def _about(self, named: str) -> Recollection | None:
         """Everything about somebody or something of the user's."""
@@ -175,8 +175,10 @@ class _Questions:
             thing = re.sub(r"^(?:my|our) ", "", named, flags=re.IGNORECASE)
             stems = set(self._analyse(thing))
             rows = [row for row, fact in self._known if stems and stems <= {*self._analyse(f"{fact.slot} {row.text}")}]
-            return _made("known", rows) if rows else _made("untold", value=f"anything about {who.label}")
-        return _made("known", self._rows_of(who))
+            return (
+                _recollection("known", rows) if rows else _recollection("untold", value=f"anything about {who.label}")
+            )
+        return _recollection("known", self._rows_of(who))
 
     def _rows_of(self, who: _Who) -> list[Passage]:
         """The facts of which somebody is the subject, or that name them."""
@@ -198,16 +200,16 @@ class _Questions:
             people = [(name, role) for name, role in who.people if name.casefold() != role.casefold()]
             if people and any(name.casefold() == named.casefold() for name, _ in people):
                 return None
-            return _made("named", self._rows_of(who), people) if people else _untold("name", who)
+            return _recollection("named", self._rows_of(who), people) if people else _nothing_told("name", who)
         rows = [row for row, fact in self._known if fact.subject.casefold() in who.keys and fact.relation == slot]
         if rows:
-            return _made("known", rows[-1:] if who.is_user else rows)
+            return _recollection("known", rows[-1:] if who.is_user else rows)
         kin = [
             row
             for row, fact in self._known
             if fact.subject.casefold() in who.keys and fact.relation in _ALIKE.get(slot, ())
         ]
-        return replace(_untold(slot, who), facts=tuple(kin[-_MOST_SHOWN:]))
+        return replace(_nothing_told(slot, who), facts=tuple(kin[-_MOST_SHOWN:]))
 
     def _speaks_of(self, thing: str) -> bool:
         """Whether a fact names a thing of the user's."""
@@ -228,15 +230,17 @@ class _Questions:
                 if fact.slot in ("pet!", "family!") and roles & set(fact.value.lower().split())
             ]
             if ended:
-                return _made("no", ended[-1:])
+                return _recollection("no", ended[-1:])
             if people:
                 keys = {name.casefold() for name, _ in people}
-                return _made("yes", [row for row, fact in self._known if fact.subject.casefold() in keys], people)
+                return _recollection(
+                    "yes", [row for row, fact in self._known if fact.subject.casefold() in keys], people
+                )
         stated = re.fullmatch(r"(?:if|whether|that) (.+)", question, re.IGNORECASE)
         if stated is not None:
-            return self._stated(stated[1])
+            return self._answer_by_statement(stated[1])
         asks = statement_asked_for(question, self._people)
-        return None if asks is None else self._stated(asks[0], past=asks[1])
+        return None if asks is None else self._answer_by_statement(asks[0], past=asks[1])
 
     def _is_called(self, owner: str, name: str) -> Recollection | None:
         who = self._who(owner)
@@ -246,15 +250,15 @@ class _Questions:
         if who.is_user:
             rows = [row for row, fact in self._known if fact.subject == USER and fact.relation == "name"][-1:]
             if not rows:
-                return _untold("name", who)
-            return _made("yes" if asked <= set(rows[0].meta["value"].casefold().split()) else "no", rows)
+                return _nothing_told("name", who)
+            return _recollection("yes" if asked <= set(rows[0].meta["value"].casefold().split()) else "no", rows)
         people = [(called, role) for called, role in who.people if called.casefold() != role.casefold()]
         if not people:
-            return _untold("name", who)
+            return _nothing_told("name", who)
         same = [each for each in people if asked <= set(each[0].casefold().split())]
-        return _made("yes" if same else "no", self._rows_of(who), same or people)
+        return _recollection("yes" if same else "no", self._rows_of(who), same or people)
 
-    def _stated(self, statement: str, *, past: bool = False) -> Recollection | None:
+    def _answer_by_statement(self, statement: str, *, past: bool = False) -> Recollection | None:
         """Whether the user has said what a statement says."""
         if not statement:
             return None
@@ -278,11 +282,11 @@ class _Questions:
             and self._meets(asked, fact)
         ]
         if gone and past:
-            return _made("yes", gone[-1:])
+            return _recollection("yes", gone[-1:])
         if gone and rows and not any(self._meets(asked, fact) for _, fact in rows):
-            return _made("no", [row for row, _ in rows[-_MOST_SHOWN:]])  # "Do I live in Bern?", who moved away
+            return _recollection("no", [row for row, _ in rows[-_MOST_SHOWN:]])  # "Do I live in Bern?", who moved away
         return self._judged(asked, base, rows, alike) or (
-            _made("untold", value="that") if base in _OWN_MATTERS else None
+            _recollection("untold", value="that") if base in _OWN_MATTERS else None
         )
 
     def _judged(
@@ -296,18 +300,18 @@ class _Questions:
         for row, fact in rows:
             if self._meets(asked, fact):
                 is_same = fact.relation in (base, asked.relation) and _denies(fact) == _denies(asked)
-                return _made("yes" if is_same else "no", [row])
+                return _recollection("yes" if is_same else "no", [row])
         eaten = set(asked.value.casefold().split()) & _MEATLESS
         if base in ("diet", "likes") and eaten:
             meatless = [row for row, fact in alike if fact.relation == "diet" and fact.value.casefold() in _DIETS]
-            return _made("no", meatless) if meatless else None
+            return _recollection("no", meatless) if meatless else None
         shown = [row for row, _ in rows]
         if not shown or base in ("likes", "dislikes"):
             return None
         kinds = {fact.value.casefold() for _, fact in rows}
         if base in _SINGLE or (base == "diet" and asked.value.casefold() == "vegan" and kinds & (_DIETS - {"vegan"})):
-            return _made("no", shown[-1:])
-        return _made("only", shown[-_MOST_SHOWN:]) if base in _OWN_MATTERS else None
+            return _recollection("no", shown[-1:])
+        return _recollection("only", shown[-_MOST_SHOWN:]) if base in _OWN_MATTERS else None
 
     def _meets(self, asked: Fact, fact: Fact) -> bool:
         """Whether the values of two facts of one relation agree."""
@@ -372,13 +376,13 @@ def _denies(fact: Fact) -> bool:
     return fact.slot.endswith("!") or fact.value.casefold().startswith(("no ", "not ")) or fact.value == "no"
 
 
-def _untold(slot: str, who: _Who) -> Recollection:
+def _nothing_told(slot: str, who: _Who) -> Recollection:
     verbs = {"be": "are", "live": "live", "do": "do"} if who.is_user else {"be": "is", "live": "lives", "do": "does"}
     whose = "your" if who.is_user else f"{who.label}'" if who.label.endswith("s") else f"{who.label}'s"
-    return _made("untold", value=_LABELS[slot].format(who=who.label, whose=whose, **verbs))
+    return _recollection("untold", value=_LABELS[slot].format(who=who.label, whose=whose, **verbs))
 
 
-def _made(
+def _recollection(
     kind: HistoryKind, rows: Sequence[Passage] = (), people: Sequence[tuple[str, str]] = (), value: str = ""
 ) -> Recollection:
     return Recollection(kind, tuple(rows), people=tuple(people), value=value)
