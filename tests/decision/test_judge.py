@@ -72,3 +72,20 @@ def test_the_users_own_state_says_nothing_of_somebody_else():
     assert facts_about("Can I go to the sauna?", facts) == facts
     assert evidence(PREGNANT) not in facts_about("Could Vera?", facts)
     assert evidence(PREGNANT) in facts_about("Can I come on Monday or would Friday be better?", facts)
+
+
+TIM, JONAS, ALLERGY = "My son Tim is 5.", "My son Jonas is 12.", "I have a nut allergy."
+CLUB, COURSE = "My husband is in the Alpine Club.", "Tim is in the swimming course."
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("Which course would suit Jonas?", [JONAS, CLUB, COURSE]),
+        ("Can Tim climb?", [TIM, CLUB, COURSE]),
+        ("Can I climb?", [TIM, JONAS, ALLERGY, CLUB, COURSE]),
+    ],
+)
+def test_the_state_of_others_decides_nothing_of_who_is_named(question, kept):
+    facts = [evidence(text) for text in (TIM, JONAS, ALLERGY, CLUB, COURSE)]
+    assert [fact.text for fact in facts_about(question, facts)] == kept

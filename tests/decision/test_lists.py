@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.decision.tables.lists import pick_points, points, with_points
+from dragoman.decision.tables.lists import pick_points, points, whole_point, with_points
 from dragoman.text.analyse import Analyser
 
 MENU = """Tonight's dishes:
@@ -52,3 +52,18 @@ def test_a_sentence_that_leads_to_points_is_quoted_with_them():
 def test_all_points_are_meant_where_the_heading_is_asked_for():
     text = "- Garden room: groups\n- Blue room: single treatments\n- Pool: on Tuesdays"
     assert len(pick_points("Which rooms are there?", text, ANALYSE, heading="Rooms")) == 3
+
+
+def test_the_sentences_of_a_short_point_are_quoted_together():
+    point = "Reading group on the last Friday at 18:30. In December it meets a week earlier."
+    text = f"- {point}\n- Story time. Bring a cushion."
+    assert whole_point("In December it meets a week earlier.", text) == point
+    assert whole_point("Reading group on the last Friday at 18:30.", text) == point
+    assert whole_point("Story time.", text) == "Story time. Bring a cushion."
+
+
+def test_a_sentence_that_says_enough_is_quoted_alone():
+    text = "- Kayaks cost 12 euros an hour for all visitors. Students of the town pay only 9 euros for the same hour."
+    second = "Students of the town pay only 9 euros for the same hour."
+    assert whole_point(second, text) == second
+    assert whole_point("Elsewhere.", text) == "Elsewhere."

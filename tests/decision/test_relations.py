@@ -21,6 +21,7 @@ def compared(sentence: str, *facts: str, question: str = "Can I?") -> list[str]:
         ("Bags of up to 23 kg are free.", "My bag weighs 25.5 kg.", "25.5 kg is not at most 23 kg"),
         ("Vehicles above 2 tonnes need a permit.", "My van weighs 1800 kg.", "1800 kg is not over 2 tonnes"),
         ("Office hours: Monday to Friday.", "I can come on Saturday.", "saturday is not in monday to friday"),
+        ("Riding is allowed up to the 16th week.", "I am 14 weeks pregnant.", "user: 14 weeks is at most 16th week"),
         ("Entry until 20:00.", "I arrive at 21:15.", "21:15 is not at most 20:00"),
         ("Doors open at 8 a.m.", "I come at half past eight.", "8:30 is later than 8 a.m"),
         ("Bookable from 15 April to 30 September.", "We come on 3 May.", "3 may is at least 15 april"),

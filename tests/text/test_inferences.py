@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.text.form import form
-from dragoman.text.inferences import is_inference
+from dragoman.text.inferences import is_inference, tells_a_plan
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,17 @@ def test_a_conclusion_about_what_is_allowed_or_due_is_a_question(text: str) -> N
 def test_what_users_tell_of_themselves_stays_a_statement(text: str) -> None:
     assert not is_inference(text)
     assert form(text).act != "question"
+
+
+@pytest.mark.parametrize(
+    "text", ["we'd bring our dog", "I'm going to come with my stroller", "And I will pay in cash."]
+)
+def test_what_somebody_is_about_to_do_is_a_plan(text: str) -> None:
+    assert tells_a_plan(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["We have a dog.", "I went to Rome.", "Would we bring a dog?", "My son would like it."]
+)
+def test_what_is_so_or_was_is_no_plan(text: str) -> None:
+    assert not tells_a_plan(text)

@@ -19,6 +19,13 @@ def dialogue(*texts: str) -> Context:
         ("Am I allowed in?", "Max too?", "Is Max allowed in?"),
         ("What would breakfast cost for Max?", "and for me?", "What would breakfast cost for me?"),
         ("I'm coeliac. Can I have the soup?", "And Ana?", "Can Ana have the soup?"),
+        ("Which course would suit Max?", "and Ana?", "Which course would suit Ana?"),
+        (
+            "Is there a room that suits my wife on Monday?",
+            "and my son?",
+            "Is there a room that suits my son on Monday?",
+        ),
+        ("Can I use the sauna?", "and could Max?", "Can Max use the sauna?"),
     ],
 )
 def test_a_turn_that_only_names_somebody_asks_the_question_before_about_them(question, turn, whole):

@@ -425,15 +425,20 @@ def distinct(options: Sequence[Option]) -> list[Option]:
 
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
-    """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id."""
+    """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id.
+
+    It bears the less on the question, the further behind the sentence stands on which it bears.
+    """
     facts: dict[str, float] = {}
     least = max((option.own for option in options), default=0.0) - FURTHEST
+    most_score = max((option.score for option in options), default=0.0)
     # Characters tell less than vectors: in Chinese, what code decides counts at any distance.
     chinese = bool(options) and language(options[0].sentence) == "zh"
     for place, option in enumerate(options):
         near = option.own >= least or (chinese and option.is_decided)
         if option.fact is not None and near and (place < most or option.is_decided):
-            facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears)
+            behind = 0.0 if chinese else min(1.0, (most_score - option.score) / FURTHEST)
+            facts[option.fact.id] = max(facts.get(option.fact.id, 0.0), option.bears * (1.0 - behind))
     return facts
 
 

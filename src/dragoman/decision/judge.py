@@ -14,7 +14,14 @@ from dragoman.decision.bearing import Bearing, Features, likely, likely_when_rea
 from dragoman.decision.facts import situation
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
-from dragoman.decision.subjects import USER, is_of_user_alone, is_person, names_somebody
+from dragoman.decision.subjects import (
+    USER,
+    is_named,
+    is_of_another,
+    is_of_user_alone,
+    is_person,
+    names_somebody,
+)
 from dragoman.decision.values import Verdict
 from dragoman.text.query import plainly_asked, standalone
 
@@ -149,9 +156,14 @@ def _changes(score: PairScore, bare: PairScore) -> bool:
 
 
 def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
-    """The facts that may matter to a question: where it is about somebody else, none of the user's own state."""
+    """The facts that may matter to a question: none of the state of people whom it is not about.
+
+    Of a question about a son, neither the age of his brother nor the user's own illness decides.
+    """
     texts = [fact.text for fact in facts]
     now = situation(texts, question)
+    if is_named(now.subject, now.people):
+        return [fact for fact in facts if not is_of_another(fact.text, now.subject, now.people)]
     is_other = now.subject != USER and is_person(now.subject, now.people)
     if not is_other and not names_somebody(question, now.people):
         return list(facts)

@@ -54,6 +54,7 @@ _NO_NOUN = (
 ).split()
 _FIND = re.compile(
     rf"(?<![a-z0-9_.:/])(?P<symbol>[€£$¥])? ?(?P<number>{NUMBER})(?![\d:/])"
+    r"(?:(?:st|nd|rd|th)(?= (?:hour|day|night|week|month|year)\b))?"  # "up to the 16th week"
     rf"(?:[ -]?(?P<unit>(?:{_UNIT})(?![a-z/])))?"
     rf"(?: ?(?P<minor>{NUMBER}) ?(?P<minor_unit>inch(?:es)?|in\b))?"
 )

@@ -92,7 +92,9 @@ _CALENDAR_NAME = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October"
     r"|November|December|Christmas|Easter|Ramadan"
 )
-_FIRST_NAME = re.compile(r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|weighs|has|uses|needs|and I)\b)")
+_FIRST_NAME = re.compile(
+    r"(?<![Tt]he )\b(?P<name>[A-Z][a-zé]{1,15})\b(?='s|’s| (?:is|was|turned|turns|weighs|has|uses|needs|wears|lives|can't|cannot|and I)\b)"
+)
 _NOT_NAMES = frozenset(
     "My The There It This That He She We They I Our Who What A An Is His Her Its Today Tomorrow".split()
 )
@@ -226,6 +228,13 @@ _SHARED = re.compile(
 )
 
 
+_STATE = re.compile(
+    r"\b(?:(?:is|was)\b(?! (?:in|at|on) )|turned|has|can't|cannot|can not|doesn't|does not|never|wears|weighs|takes|suffers|uses)\b",
+    re.IGNORECASE,
+)
+"""Tells what somebody is, has or cannot do."""
+
+
 def names_somebody(question: str, known: People) -> bool:
     """Whether a question asks by name about somebody whom no fact introduces: "Could Tom?"."""
     match = _ASKED_NAME.search(question)
@@ -245,6 +254,25 @@ def is_of_user_alone(fact: str, known: People) -> bool:
         and _OWN.search(fact) is None
         and not _mentioned(fact.lower(), known)
     )
+
+
+def is_of_another(fact: str, asked: frozenset[str], known: People) -> bool:
+    """Whether a fact tells the state of somebody else than is asked about: the age of a brother, the user's illness."""
+    if is_of_user_alone(fact, known):
+        return True
+    subject = subject_of_fact(fact.lower() if fact.isascii() else fact, known, USER)
+    return (
+        subject != USER
+        and is_person(subject, known)
+        and not same(subject, asked)
+        and _STATE.search(fact) is not None
+        and _SHARED.search(fact) is None
+    )
+
+
+def is_named(keys: frozenset[str], known: People) -> bool:
+    """Whether keys stand for a person with a known name."""
+    return is_person(keys, known) and any(key in known.names for key in keys)
 
 
 def is_person(keys: frozenset[str], known: People) -> bool:

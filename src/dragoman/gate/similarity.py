@@ -9,6 +9,7 @@ from dragoman.core.protocols import Encoder
 from dragoman.core.registry import gates
 from dragoman.core.values import Context, Evidence, Verdict
 from dragoman.text.form import SOCIAL, Form, form
+from dragoman.text.inferences import tells_a_plan
 
 _SMALL_TALK = (
     "Hello!",
@@ -65,6 +66,8 @@ class SimilarityGate:
         if shape.act in SOCIAL:
             return Verdict(False, 0.02, shape.act)
         if shape.act == "statement":
+            if tells_a_plan(context.last):
+                return Verdict(self._threshold <= 0.6, 0.6, "tells a plan")
             return None if context.learned.is_empty else Verdict(False, 0.1, "tells of the user")
         clear = _CLEAR[shape.act]
         return Verdict(clear.probability >= self._threshold, clear.probability, clear.reason)

@@ -9,7 +9,7 @@ from dragoman.core.values import Evidence
 from dragoman.decision.applies import Decision
 from dragoman.decision.joint import Option
 from dragoman.decision.tables.cells import row_sentence
-from dragoman.decision.tables.lists import with_points
+from dragoman.decision.tables.lists import whole_point, with_points
 from dragoman.reader.phrases import phrase
 from dragoman.text.second_person import second_person
 
@@ -68,7 +68,7 @@ def asked_back(answer: Answer, language: str) -> str:
 def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
     """The quoted rules, and the source of the last: one source for several rules of the same place."""
     sources = [attribution(option.evidence, language) for option in options]
-    texts = [with_points(row_sentence(option.sentence), option.evidence.text) for option in options]
+    texts = [_in_full(option, language) for option in options]
     if len(set(sources)) > 1:
         before = [text + source for text, source in zip(texts[:-1], sources[:-1], strict=True)]
         texts = [*before, texts[-1]]
@@ -78,6 +78,12 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
     else:
         joined = quoted(texts, language)
     return joined, sources[-1] if sources else ""
+
+
+def _in_full(option: Option, language: str) -> str:
+    """A sentence as it is quoted: a row in words, and what belongs to it of its list."""
+    text = with_points(row_sentence(option.sentence), option.evidence.text)
+    return text if language == "zh" else whole_point(text, option.evidence.text)
 
 
 def is_said(option: Option, text: str) -> bool:

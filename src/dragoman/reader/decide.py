@@ -29,7 +29,7 @@ from dragoman.decision.times.waiting import WAITED
 from dragoman.decision.values import Decision
 from dragoman.reader.compose import Answer
 from dragoman.reader.decide_chinese import decide_chinese
-from dragoman.reader.decide_tables import best_row, by_table, of_those_said, own_row
+from dragoman.reader.decide_tables import best_row, by_own_group, by_table, fitting, of_those_said, own_row
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.menu import fitting_dishes
 from dragoman.reader.phrases import phrase
@@ -118,7 +118,8 @@ def decide(
     ]
     if ranked and ranked[0].bears >= SAID_FROM:
         floor *= _PERSONAL_FLOOR
-    listed = of_those_said(context, options) or _listed(context, options, facts, floor, analyse)
+    listed = of_those_said(context, options) or fitting(asked, options, facts)
+    listed = listed or _listed(context, options, facts, floor, analyse)
     if listed is None and kind != "polar":
         listed = best_row(question, options, analyse)
     if listed is not None:
@@ -136,7 +137,9 @@ def decide(
         near += [option for option in distinct(options) if option not in near and _is_waited_for(option)]
     if kind != "polar":
         turn = search.turn if search.is_follow_up else ""
-        table = by_table(near, facts, question, analyse, turn=turn)
+        table = by_own_group(near, options, facts, question, analyse) or by_table(
+            near, facts, question, analyse, turn=turn
+        )
         if table is None and facts:
             table = own_row(near, facts, question, analyse)
         if table is not None:

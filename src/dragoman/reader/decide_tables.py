@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.core.values import Context, Evidence
+from dragoman.decision.applies import applies
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import roots
-from dragoman.decision.joint import Option
+from dragoman.decision.joint import Option, distinct
 from dragoman.decision.tables.cells import (
     cell_for,
     is_named_whole,
@@ -17,13 +18,24 @@ from dragoman.decision.tables.cells import (
     read_row,
     row_for,
     row_sentence,
+    row_verdict,
+    whom,
 )
+from dragoman.decision.tables.lists import points
+from dragoman.decision.tables.own_group import own_group
 from dragoman.decision.tables.rows import pick
 from dragoman.reader.compose import Answer
 from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences
 
 _MOST_ROWS = 6
+_MOST_FITTING = 3
+_ANYTHING = re.compile(
+    r"\b(?:any|some)(?:thing| (?:courses?|clubs?|groups?|events?|activit(?:y|ies)|offers?|class(?:es)?))\b[^?]{0,40}\b"
+    r"(?:for|suits?|suitable)\b",
+    re.IGNORECASE,
+)
+"""Asks whether there is something for somebody, whatever it is."""
 _OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b", re.IGNORECASE)
 
 
@@ -59,6 +71,25 @@ def by_table(
     return Answer((replace(best, sentence=cell.text),), tuple(used), compared=whole)
 
 
+def by_own_group(
+    near: Sequence[Option], options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse
+) -> Answer | None:
+    """The user's row or cell of a table that is named after a group, with the sentence that says who belongs to it."""
+    best = near[0]
+    if not facts or read_row(best.sentence) is None:
+        return None
+    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    title = best.evidence.passage.title
+    beside = {option.sentence: option for option in options if option.evidence.passage.title == title}
+    own = own_group(rows, list(beside), [fact.text for fact in facts], question)
+    table = by_table(near, (), f"{question} {own.label}", analyse) if own is not None else None
+    if own is None or table is None or own.label not in table.options[0].sentence.lower():
+        return None
+    used = tuple(fact for fact in facts if fact.text == own.decision.fact)
+    said = [replace(each, sentence=f"{row_sentence(each.sentence).rstrip('. ')}.") for each in table.options]
+    return replace(table, options=(*said, beside[own.sentence]), facts=used, compared=True)
+
+
 def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
     """The row that a superlative chooses from a table whose columns the question names, however far its rows stand."""
     for option in options[:_MOST_ROWS]:
@@ -71,6 +102,27 @@ def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answ
         if choice is not None and choice.kind == "superlative" and roots(analyse(columns)) & roots(analyse(question)):
             return _picked(question, rows, option)
     return None
+
+
+def fitting(asked: str, options: Sequence[Option], facts: Sequence[Evidence]) -> Answer | None:
+    """The rows and points of lists that are for whom a question asks: "Is there anything for my mum?"."""
+    if not facts or _ANYTHING.search(asked) is None:
+        return None
+    told = [fact.text for fact in facts]
+    who = whom(told, asked)
+    may = "May I take part?" if who == "me" else f"May {who} take part?"
+    found: list[tuple[Option, str]] = []
+    for option in distinct(options):
+        row = read_row(option.sentence)
+        if row is None and option.sentence not in points(option.evidence.text):
+            continue
+        decision = applies(option.sentence, told, may) if row is None else row_verdict(option.sentence, told, may)
+        if decision is not None and decision.verdict == "yes" and decision.fact:
+            found.append((option, decision.fact))
+    reasons = {fact for _, fact in found[:_MOST_FITTING]}
+    used = tuple(fact for fact in facts if fact.text in reasons)
+    said = tuple(replace(option, fact=None) for option, _ in found[:_MOST_FITTING])
+    return Answer(said, used, compared=True) if found else None
 
 
 def own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:

@@ -10,7 +10,7 @@ from dragoman.core.values import Draft, Evidence, ReadTask, Source
 from dragoman.decision.cases.exceptions import with_exception
 from dragoman.decision.choose import Quote, rank
 from dragoman.decision.tables.cells import read_row, row_sentence
-from dragoman.decision.tables.lists import means_all, with_points
+from dragoman.decision.tables.lists import means_all, whole_point, with_points
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
 from dragoman.text.form import asks_for_everything, owned_thing
 from dragoman.text.query import standalone
@@ -136,6 +136,7 @@ class ExtractiveReader:
             return self._told([quote.evidence], language)
         if about == "world" and second is None and language != "zh":
             text = with_points(with_exception(text, quote.evidence.text), quote.evidence.text)
+            text = whole_point(text, quote.evidence.text)
         if about == "world" and language != "zh":
             text = "\n".join(map(row_sentence, text.split("\n")))
         texts = [(text, _attribution(quote.evidence, language))]

@@ -39,6 +39,7 @@ from dragoman.text.circles import loops
 from dragoman.text.claims import negated, unsupported
 from dragoman.text.confirmations import is_undo
 from dragoman.text.form import SOCIAL, form
+from dragoman.text.inferences import tells_a_plan
 from dragoman.text.parts import question_parts
 from dragoman.text.query import standalone
 from dragoman.text.question_kind import question_kind
@@ -193,7 +194,8 @@ class GroundedReader:
             return Draft(text, 1.0, "said", notes=notes)
         if act == "statement" and (unsure or _only_points_back(task)):  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
-        return answer if noted is None or act == "statement" else replace(answer, text=f"{noted} {answer.text}")
+        is_told = act == "statement" and not tells_a_plan(task.context.last)
+        return answer if noted is None or is_told else replace(answer, text=f"{noted} {answer.text}")
 
     def _answered(self, task: ReadTask, language: str) -> Draft:
         """The answer to what a turn asks; where it asks several things, to one after the other."""
@@ -297,7 +299,9 @@ class GroundedReader:
         return self.words_replies and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
 
     def _facts_about(self, task: ReadTask) -> list[Evidence]:
-        """The facts that may matter to whom the question is about."""
+        """The facts that may matter to whom the question is about; to a plan, none but what its turn says."""
+        if _is_remark(task) and tells_a_plan(task.context.last):
+            return []
         return facts_about(question_of(task.context), self._facts(task))
 
     def _facts(self, task: ReadTask) -> list[Evidence]:
@@ -343,12 +347,13 @@ def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
 
 
 def _is_remark(task: ReadTask) -> bool:
-    """Whether a turn states something that is no fact to remember: "So I pay nothing", "I'd like to light a fire".
+    """Whether a turn states a plan, or something that is no fact to remember: "So I pay nothing", "I'd like a fire".
 
     An order to the agent speaks of nobody.
     """
     turn = task.context.last
-    return form(turn).act == "statement" and task.context.learned.is_empty and _PERSON.search(turn) is not None
+    asks = task.context.learned.is_empty or tells_a_plan(turn)
+    return form(turn).act == "statement" and asks and _PERSON.search(turn) is not None
 
 
 def _only_points_back(task: ReadTask) -> bool:

@@ -15,61 +15,42 @@ from dataclasses import replace
 from dragoman.core.values import Context, Draft, Evidence
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.cases.alternatives import alternative
-from dragoman.decision.groups import effect
 from dragoman.decision.joint import Option, distinct
-from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of, whole_turn
+from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of
 from dragoman.decision.questions import stemmed
-from dragoman.decision.relations import is_replaced, user_values, with_relations
-from dragoman.decision.tables.cells import read_row
-from dragoman.decision.tables.rows import flag
+from dragoman.decision.relations import is_replaced
 from dragoman.decision.values import Decision, Verdict
 from dragoman.reader.compose import Answer, is_said
 from dragoman.reader.decide import may_ask
 from dragoman.reader.judge_choice import with_exception
 from dragoman.reader.phrases import NEAREST, phrase
-from dragoman.text.claims import negated
+from dragoman.text import lazy_re as re
 from dragoman.text.question_kind import question_kind
 
-MOST_READ = 6
+MOST_READ = 8
 """How many sentences the model reads for a turn; each takes some milliseconds."""
-_SPEAKS = 0.2
-"""How probable it must be that a sentence speaks to the question for its verdict to be said."""
-_FROM_AFAR = 0.5
-"""The same for a sentence that stands further behind by its words."""
-_SURE: Mapping[Verdict, float] = {"yes": 0.65, "no": 0.6, "unknown": 0.45}
+_SILENT = 0.3
+"""Below which the best sentence is only the closest that was found."""
+_SPEAKS_ALONE = 0.15
+"""How probable it must be that a sentence answers without any fact for code to decide by it all the same."""
+_SURE: Mapping[Verdict, float] = {"yes": 0.5, "no": 0.5, "unknown": 0.45}
 """How probable a verdict must be to be said."""
-_WITHOUT_QUESTION = 0.7
+_WITHOUT_QUESTION = 0.6
 """How probable `unknown` must be where no missing fact is known to ask for: "Does this apply to you?" says little."""
-_OUTWEIGHS = 0.7
-"""How probable the opposite of what code decided must be to be said instead: then it is right four times in five."""
-_SUPPORTS = 0.4
-"""How probable what code decided must be to be said: below, it is right half of the time, and the rule is quoted."""
+_OUTWEIGHS = 0.6
+"""How probable the opposite of what code decided must be to be said instead: then it is right two times in three."""
+_AS_WELL = 0.15
+"""How much less than the best a sentence by which code decided may answer."""
+_BETTER = 0.3
+"""The same for a value, which the rules chose by the words of the question or by a fact."""
+_BETTER_THAN_BY_FACT = 0.6
+_BY_RANK, _BY_RANK_OF_VALUES = 0.1, 0.5
+"""What the score of the ranking weighs beside how probably a sentence answers; more where a value is asked for."""
 _ASKS = 0.2
 """How probable it must be that a fact is missing for code to ask for it."""
-_CLOSE = 0.4
-"""How much less likely than the best another sentence may answer, and be read beside it without the facts."""
-_SILENT = 0.1
-"""Below which the best sentence is only the closest that was found."""
-_BETTER = 0.3
-"""How much likelier than the rules' own sentence another must answer to be quoted instead."""
-_ANSWERS = 0.4
-"""From which probability on a sentence is quoted as the answer though the rules doubt it."""
-_IDLE = 0.15
-"""How much less a sentence counts to a yes-or-no question that lets, refuses, asks and compares nothing."""
-_AS_WELL = 0.15
-"""How much likelier another sentence than the rules' own must answer for a question back to be about it."""
+_ASKS_FOR_MORE = re.compile(r"\b(?:what|which|where|when|who|whom|whose|why|how)\b", re.IGNORECASE)
 _DECIDES = 0.1
 """How much likelier a fact must make a verdict to be named as its reason."""
-
-
-def _verdict(reading: Reading) -> Verdict:
-    """The likeliest of yes, no and unknown, where it is sure enough; else none."""
-    chances = reading.score.verdict
-    best = max(_SURE, key=lambda verdict: chances[verdict])
-    own = reading.option.decision
-    asks = best != "unknown" or (own is not None and own.ask)
-    least = _SURE[best] if asks else max(_SURE[best], _WITHOUT_QUESTION)
-    return best if reading.score.answers >= _SPEAKS and chances[best] >= least else "none"
 
 
 class TrainedJudge:
@@ -94,95 +75,36 @@ class TrainedJudge:
         """
         if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
             return None
-        if any(
-            _is_settled(each, str(draft.notes.get("decision", ""))) and is_said(each, draft.text) for each in options
-        ):
+        if any(_is_settled(each, draft) and is_said(each, draft.text) for each in options):
             return None
-        question = question_of(context)
+        question, is_polar = question_of(context), _is_polar(context.last)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
-        readings = self._read(question, distinct(options), facts, widely="decision" not in draft.notes)
-        best = self._best(question, readings, facts, whole_turn(context, question)) if readings else None
+        readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
+        rank = _BY_RANK if is_polar else _BY_RANK_OF_VALUES
+        best = max(readings, key=lambda each: each.score.answers + rank * each.option.score, default=None)
         if best is None or best.score.answers < least:
             return None
-        said = [each for each in readings if is_said(each.option, draft.text)]
-        drafted = said[0] if said else None
-        polar = question_kind(context.last) == "polar"
-        # Where a value is asked for and the user has told nothing, the rules and tables choose better.
-        judges = polar or bool(facts)
-        is_elsewhere = judges and drafted is not None and self._speaks_less(question, drafted, best, facts)
-        if draft.notes.get("by") == "code" and not is_elsewhere:
-            return self._outweighed(question, draft, drafted or best, best, facts)
+        drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
+        if _is_as_good(draft, drafted, best, is_polar=is_polar):
+            return None
+        if best.score.answers < self._silent:
+            is_meant = (
+                drafted is not None and draft.notes.get("by") == "code" and self._speaks(question, drafted.option)
+            )
+            return None if is_meant or draft.method == "said" else Answer(((drafted or best).option,), doubt=True)
+        return self._answer(question, best, facts, is_polar=is_polar)
+
+    def _answer(self, question: str, best: Reading, facts: Sequence[Evidence], *, is_polar: bool) -> Answer:
+        """The verdict on the best sentence, or the sentence alone."""
+        answer = Answer((with_exception(best.option),))
+        if not is_polar:
+            return _with_own_value(answer, question, facts)
         verdict = _verdict(best)
-        if verdict == "unknown" and drafted is not None and best.score.answers - drafted.score.answers < _AS_WELL:
-            # Of two sentences that answer as well, the rules' own is what it depends on.
-            best, verdict = drafted, _verdict(drafted)
-        if verdict == "unknown" and (_is_decided_by_a_fact(best.option) or (not polar and "fact" in draft.notes)):
-            verdict = "none"  # the rules know what the model misses
-        if verdict != "none" and (verdict != "unknown" or _may_ask(best.option)):
-            return self._decided(question, best, verdict, facts)
-        is_padded = judges and best in said and any(self._speaks_less(question, each, best, facts) for each in said)
-        alone = Answer((with_exception(best.option),)) if least or is_elsewhere or is_padded else None
-        answer = alone or _quoted(context, draft, drafted, best, self._silent)
-        return answer if polar or answer is None or answer.doubt else _with_own_value(answer, question, facts)
+        return answer if verdict == "none" else self._decided(question, best, verdict, facts)
 
-    def _read(
-        self, question: str, options: Sequence[Option], facts: Sequence[Evidence], *, widely: bool
-    ) -> list[Reading]:
-        """The best sentences as they are read; `widely`, where none speaks, also the next, of which one must answer."""
-        readings = self._judge.read(question, options[:MOST_READ], facts)
-        if not readings or not widely or max(each.score.answers for each in readings) >= _SPEAKS:
-            return readings
-        plain = [option for option in options[MOST_READ:] if read_row(option.sentence) is None]
-        further = self._judge.read(question, plain[:MOST_READ], facts)
-        return readings + [each for each in further if each.score.answers >= _FROM_AFAR]
-
-    def _speaks_less(self, question: str, one: Reading, best: Reading, facts: Sequence[Evidence]) -> bool:
-        """Whether a sentence speaks to the question much less than the best one, and without the facts hardly.
-
-        A fact draws rules of its own matter to every question: what a user said of their hens, the rule about hens.
-        """
-        if one is best or best.score.answers - one.score.answers < _BETTER or _is_settled(one.option):
-            return False
-        return not facts or self._judge.read(question, [one.option], ())[0].score.answers < _SPEAKS
-
-    def _best(self, question: str, readings: Sequence[Reading], facts: Sequence[Evidence], whole: str) -> Reading:
-        """The reading that answers best; of several, the one that also answers the `whole` turn without the facts.
-
-        A dog that the user has told of draws rules about dogs to a question about bicycles.
-        """
-        most = max(reading.score.answers for reading in readings)
-        near = [reading for reading in readings if reading.score.answers >= most - _CLOSE]
-        polar = question_kind(question) == "polar"
-        idle = {id(each): polar * _idleness(each.option, question, facts) for each in near}
-        if len(near) < 2 or not facts:
-            return max(near, key=lambda each: each.score.answers - idle[id(each)])
-        bare = self._judge.read(whole, [reading.option for reading in near], ())
-        pairs = zip(near, bare, strict=True)
-        return max(pairs, key=lambda pair: pair[0].score.answers + pair[1].score.answers - 2 * idle[id(pair[0])])[0]
-
-    def _outweighed(
-        self, question: str, draft: Draft, drafted: Reading, best: Reading, facts: Sequence[Evidence]
-    ) -> Answer | None:
-        """Where the model is sure of the opposite of what code decided, that; where it doubts it, a rule alone.
-
-        That is the rule by which code decided, or the `best` one where that answers much better.
-        """
-        reading = best
-        chances, own = reading.score.verdict, reading.option.decision
-        decided = next((verdict for verdict in chances if verdict == draft.notes.get("decision")), None)
-        if decided is None:
-            return None
-        if own is not None and own.is_settled and own.verdict == decided:
-            return None
-        against: Verdict = "no" if decided == "yes" else "yes"
-        if decided == "unknown":
-            against = "yes" if chances["yes"] > chances["no"] else "no"
-        if reading.score.answers >= _SPEAKS and chances[against] >= _OUTWEIGHS:
-            return self._decided(question, reading, against, facts)
-        if chances[decided] < (_ASKS if decided == "unknown" else _SUPPORTS):
-            is_better = best.score.answers - drafted.score.answers >= _BETTER
-            return Answer((with_exception((best if is_better else drafted).option),))
-        return None
+    def _speaks(self, question: str, option: Option) -> bool:
+        """Whether a sentence speaks to a question without any fact."""
+        return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
 
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
         option, own = reading.option, reading.option.decision
@@ -214,53 +136,48 @@ def _with_own_value(answer: Answer, question: str, facts: Sequence[Evidence]) ->
     return replace(answer, facts=used, opening=phrase("value-own", "en", value=own.text))
 
 
-def _is_decided_by_a_fact(option: Option) -> bool:
-    return option.decision is not None and option.decision.verdict in ("yes", "no") and bool(option.decision.fact)
+def _is_polar(turn: str) -> bool:
+    """Whether a turn is answered by yes or no: a question for it, or a conclusion ("So I pay half.")."""
+    kind = question_kind(turn)
+    return kind == "polar" or (kind == "open" and _ASKS_FOR_MORE.search(turn) is None)
 
 
-def _is_settled(option: Option, verdict: str | None = None) -> bool:
-    """Whether code decided a sentence for good, with a certain verdict if one is given."""
+def _verdict(reading: Reading) -> Verdict:
+    """The likeliest of yes, no and unknown where it is sure enough; else none."""
+    chances, own = reading.score.verdict, reading.option.decision
+    best = max(_SURE, key=lambda verdict: chances[verdict])
+    can_ask = own is not None and bool(own.ask)
+    least = _SURE[best] if best != "unknown" or can_ask else _WITHOUT_QUESTION
+    return best if chances[best] >= least and (best != "unknown" or _may_ask(reading.option)) else "none"
+
+
+def _is_as_good(draft: Draft, drafted: Reading | None, best: Reading, *, is_polar: bool) -> bool:
+    """Whether what the rules drafted can stand beside what the model reads.
+
+    A verdict of code can where the model does not contradict it, and a value nearly always: rules and tables choose it
+    better among sentences that all speak to the question.
+    """
+    if draft.method == "said" or draft.notes.items() >= NEAREST.items():
+        return False
+    if drafted is None:
+        return not is_polar
+    behind = best.score.answers - drafted.score.answers
+    chances, decided = drafted.score.verdict, draft.notes.get("decision")
+    chance = next((chance for verdict, chance in chances.items() if verdict == decided), 0.0)
+    if decided == "unknown":
+        return chance >= _ASKS and behind < _AS_WELL
+    if not is_polar:
+        return behind < (_BETTER_THAN_BY_FACT if "fact" in draft.notes else _BETTER)
+    against = chances["no" if decided == "yes" else "yes"]
+    return draft.notes.get("by") == "code" and behind < _AS_WELL and against < _OUTWEIGHS
+
+
+def _is_settled(option: Option, draft: Draft) -> bool:
+    """Whether code decided a sentence for good, as the draft says."""
     own = option.decision
-    return own is not None and own.is_settled and verdict in (None, own.verdict)
-
-
-def _idleness(option: Option, question: str, facts: Sequence[Evidence]) -> float:
-    """How much less an idle sentence counts; a row of a table says yes or no more rarely."""
-    if not _is_idle(option, question, facts):
-        return 0.0
-    return _IDLE if read_row(option.sentence) is None else 2 * _IDLE
-
-
-def _is_idle(option: Option, question: str, facts: Sequence[Evidence]) -> bool:
-    """Whether a sentence lets, refuses, asks and compares nothing: where a house stands says neither yes nor no."""
-    text = with_exception(option).sentence
-    row = read_row(text)
-    if row is not None and any(flag(value) is not None for _, value in row.cells):
-        return False
-    if effect(text.lower()) != "none" or negated(text):
-        return False
-    asked = question if row is None else ""  # the day of a question stands in rows of all kinds
-    return with_relations(text, user_values([fact.text for fact in facts], asked)) == text
+    return own is not None and own.is_settled and own.verdict == draft.notes.get("decision")
 
 
 def _may_ask(option: Option) -> bool:
     """Whether what a rule lacks may be asked for: nobody is asked about their body, and days the rule itself names."""
     return option.decision is None or not option.decision.ask or may_ask(option.decision)
-
-
-def _quoted(context: Context, draft: Draft, drafted: Reading | None, best: Reading, silent: float) -> Answer | None:
-    """The sentence to quote where no verdict is said; None where the rules' own is as good."""
-    answers = best.score.answers
-    if draft.method == "said":  # the rules found nothing
-        return Answer((with_exception(best.option),)) if answers >= _SPEAKS else None
-    if answers < silent:
-        return Answer(((drafted or best).option,), doubt=True)
-    if draft.notes.items() >= NEAREST.items() and answers >= _ANSWERS:
-        if drafted is not None and drafted.score.answers >= _ANSWERS:
-            return Answer((with_exception(drafted.option),))
-        if drafted is None or question_kind(context.last) == "polar":
-            return Answer((with_exception(best.option),))
-    # Where a value is asked for, the rules and tables choose better among sentences that all speak to it.
-    if drafted is None or question_kind(context.last) != "polar" or answers - drafted.score.answers < _BETTER:
-        return None
-    return Answer((with_exception(best.option),))

@@ -19,7 +19,7 @@ from dragoman.core.trace import Found
 from dragoman.core.values import Context, Evidence, Request, Source, Turn
 from dragoman.decision.categories import categories
 from dragoman.decision.chinese.glossed import glossed
-from dragoman.decision.joint import JointRanker, Option, bearing_facts, distinct
+from dragoman.decision.joint import MOST_FACTS, JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
 from dragoman.decision.times.waiting import tells_of_an_event
@@ -190,7 +190,9 @@ class PersonalRetriever:
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )
         ranked.sort(key=lambda fact: -fact.relevance)
-        return Found(ranked[: request.k], getattr(plain, "warnings", ()))
+        # What bears on one sentence may not on another: whoever reads a sentence chooses among all of them.
+        most = request.k if about_user and not decided else max(request.k, MOST_FACTS)
+        return Found(ranked[:most], getattr(plain, "warnings", ()))
 
     def _alike(self, question: str, told: Sequence[Evidence]) -> dict[str, float]:
         """How near sentences of this dialogue come to a question about the user; memory's own were searched."""

@@ -10,6 +10,12 @@ from __future__ import annotations
 from dragoman.text import lazy_re as re
 
 _LONGEST = 160
+_PLAN = re.compile(
+    r"(?:(?:and|but|also|so|oh|ok|well|then|hi|hello)\b,? ){0,2}(?:i|we)(?:['’](?:d|ll)| would| will| want| plan| hope| intend"
+    r"|(?:['’]m|['’]re| am| are) (?:going|planning|hoping|thinking of|bringing|taking|coming with|travelling with))\b",
+    re.IGNORECASE,
+)
+"""Opens a statement of what somebody is about to do: "We'd bring our dog."."""
 _MARK = re.compile(
     r"\b(?:so|then|which case|means?|meaning|that case|if so|guess(?:ed)?|suppose|assumed?|presume|gather(?:ed)?|take it|understand|imagine|reckon"
     r"|thought|told|heard|presumably|surely|apparently|that would|it would|that will|it will|right|correct|or not|eh)\b|['’](?:d|ll)\b",
@@ -135,3 +141,8 @@ def _concludes(said: str) -> bool:
         return modal is not None and _TOLD.match(rest) is None
     is_world = _WORLD.match(rest) is not None and (_VERB.search(rest) or re.match(r"no [a-z]", rest, re.IGNORECASE))
     return bool(modal or _PRICED.search(rest) or is_world)
+
+
+def tells_a_plan(text: str) -> bool:
+    """Whether a statement says what somebody is about to do, for which the documents may have a rule."""
+    return len(text) <= _LONGEST and _PLAN.match(text) is not None and not text.rstrip().endswith("?")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from dragoman.core.values import Context
 from dragoman.text import lazy_re as re
@@ -19,7 +19,8 @@ _FURTHEST = 6
 _LONGEST_TOLD = 30
 _AND_WHOM = re.compile(
     r"(?:(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks)\b[,.!]? )?"
-    r"(?:(?:and|but|or)\b ?)?(?:(?:what|how) about |(?:the )?same (?:question )?for |for |with |can |does )?"
+    r"(?:(?:and|but|or)\b ?)?(?:(?:what|how) about |(?:the )?same (?:question )?for |for |with "
+    r"|can |could |may |must |should |will |would |is |does )?"
     r"(?P<who>(?:my|our|his|her|their) (?:[a-z-]++ )?[a-z-]++(?: (?-i:[A-Z])[\w'’-]++)?|me|us|(?-i:[A-Z])[\w'’-]++)"
     r"(?: too| as well| then| instead)?"
     r"(?P<told>, (?:(?:she|he|they|who|it)(?:['’]s|['’]re| is| are| has| have)|same|also|only|just|aged?|\d)\b"
@@ -36,6 +37,9 @@ _SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _WHOM = re.compile(rf"(?:{_PERSON}(?P<after>[ ?.!].*+|)|(?P<name>[a-z]{{3,}}+)\??)", re.IGNORECASE)
+_MENTIONED = re.compile(
+    r"\b(?:(?P<own>(?:my|our) [a-z-]+(?: (?-i:[A-Z])[\w’-]+)?)|(?-i:[A-Z])[\w’-]+)\b", re.IGNORECASE
+)
 _PART = r"(?: (?:morning|afternoon|evening|night)s?)?"
 _DAY = rf"(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?{_PART}|tomorrow{_PART}|today|tonight"
 _MONTH = r"january|february|march|april|may|june|july|august|september|october|november|december"
@@ -107,7 +111,7 @@ def with_condition(context: Context) -> str | None:
     turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
     questions = (text for text in reversed(turns) if form(text).act == "question")
     asked = next((text for text in questions if not _CONDITION.fullmatch(text)), "")
-    question = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
+    question = _last_question(asked)
     earlier = _ENDS_WITH_CONDITION.search(question)
     bare = question[: earlier.start()] if earlier else question
     bare = bare.rstrip(" ?,.")
@@ -128,7 +132,10 @@ def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str
     if who[:1].isupper() and not any(re.search(rf"\b{re.escape(who)}\b", text) for text in (*turns, *facts())):
         return None
     asked = next((text for text in reversed(turns) if _AND_WHOM.fullmatch(text.strip()) is None), "")
-    return _with_subject(" ".join(asked.split()), who) if form(asked).act == "question" else None
+    if form(asked).act != "question":
+        return None
+    asked = " ".join(asked.split())
+    return _with_subject(asked, who) or _with_other_person(asked, who, [*turns, *facts()])
 
 
 def after_correction(context: Context, superseded: Collection[str]) -> Resumed | None:
@@ -170,9 +177,27 @@ def told_after(context: Context) -> Resumed | None:
     return Resumed(question.text, statement.text, (*turns[:-3], statement, question))
 
 
+def _with_other_person(asked: str, who: str, told: Sequence[str]) -> str | None:
+    """A question with another person in place of the only one it names: "Which course would suit Tim?" about Ana."""
+    last = _last_question(asked)
+    named = [match for match in _MENTIONED.finditer(last, 1) if match["own"] or _is_name(match[0], told)]
+    if len(named) != 1 or who.lower() in ("me", "us"):
+        return None
+    return f"{last[: named[0].start()]}{who}{last[named[0].end() :]}"
+
+
+def _is_name(word: str, told: Sequence[str]) -> bool:
+    """Whether the user has used a word as a name beside this question."""
+    return sum(re.search(rf"\b{re.escape(word)}\b", text) is not None for text in told) > 1
+
+
+def _last_question(asked: str) -> str:
+    return next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
+
+
 def _with_subject(asked: str, who: str) -> str | None:
     """A question about somebody else: "Can Ana use the sauna?" about Max is "Can Max use the sauna?"."""
-    last = next((part for part in reversed(re.split(r"(?<=[.!?]) ", asked)) if part.endswith("?")), asked)
+    last = _last_question(asked)
     before, word, rest = max(
         (last.rpartition(word) for word in (" for ", " with ", " from ")), key=lambda parts: len(parts[0])
     )

@@ -22,6 +22,11 @@ _DEMAND = re.compile(
     r"\b(?:free|for nothing|under|below|less than|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b", re.IGNORECASE
 )
 _FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bno charge\b", re.IGNORECASE)
+_LONGEST_POINT = 220
+_POINTS_BACK = re.compile(
+    r"(?:[\w']+ ){0,5}?(?:it|they|them|this|these|there)\b|(?:[\w'-]+,? ){0,4}[\w'-]+[.!]?$", re.IGNORECASE
+)
+"""Opens with a word for something named before, or is very short."""
 _LEAST = 2
 _MOST = 8
 _MOST_BELOW = 15
@@ -73,6 +78,19 @@ def with_points(sentence: str, text: str) -> str:
             break
         below.append(f"- {_MARKS.sub('', point['text']).strip()}")
     return "\n".join([sentence, *below]) if len(below) <= _MOST_BELOW else sentence
+
+
+def whole_point(sentence: str, text: str) -> str:
+    """A sentence with the rest of the short point of a list that it opens, or that it cannot be understood without.
+
+    "In December it meets a week earlier." is said with what meets, "Story time on Wednesdays." with who has to stay.
+    """
+    for point in points(text):
+        start = point.find(sentence)
+        if start < 0 or point == sentence or len(point) > _LONGEST_POINT or read_row(point) is not None:
+            continue
+        return point if start == 0 or _POINTS_BACK.match(sentence) else sentence
+    return sentence
 
 
 def _row(item: str) -> str:

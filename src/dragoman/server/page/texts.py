@@ -279,6 +279,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "reason.asks to remember": ("you asked to remember something", "您要求记住一件事"),
     "reason.asks to forget": ("you asked to delete something", "您要求删除一件事"),
     "reason.asks for a pastime": ("you asked for entertainment", "您想消遣一下"),
+    "reason.tells a plan": ("you said what you are about to do", "您谈到了打算做的事"),
     "reason.tells of the user": ("you said something about yourself", "您谈到了自己"),
     "reason.greeting": ("a greeting", "问候"),
     "reason.thanks": ("thanks", "道谢"),
