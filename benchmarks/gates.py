@@ -35,7 +35,7 @@ from dragoman.gate import PromptedGate
 from dragoman.gate.encoder import EncoderGate
 from dragoman.models.llamacpp.model import LlamaCppModel
 from dragoman.models.part import open_part, shipped_parts
-from dragoman.text.words import forget_texts
+from dragoman.text.analyse import forget_texts
 
 WARM = 10
 PROMPTED = "gate.prompted, zero-shot"

@@ -189,10 +189,14 @@ def _notes(shown: list[tuple[Experiment, list[Table]]]) -> Iterator[str]:
 
 
 def _joined_names(names: list[str]) -> str:
-    """Names of rows; those that differ only before a colon ("quotes: Aug-All") stand once, with an ellipsis."""
-    endings = [name.partition(": ")[2] or name for name in names]
-    short = [f"…: {end}" if endings.count(end) > 1 else name for name, end in zip(names, endings, strict=True)]
-    return "; ".join(dict.fromkeys(short))
+    """Names of rows; those with the same beginning ("ChatGPT, zero-shot", "ChatGPT, in-context") stand together."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name.partition(": ")[2] or name for name in names):
+        first, _, rest = name.partition(", ")
+        if first.count("(") > first.count(")"):
+            first, rest = name, ""
+        groups.setdefault(first, []).append(rest)
+    return ", ".join(f"{first} ({'; '.join(rest)})" if any(rest) else first for first, rest in groups.items())
 
 
 def _once(kept: list[str], text: str) -> None:

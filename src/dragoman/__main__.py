@@ -1,4 +1,4 @@
-"""The command `dragoman`, and `python -m dragoman`: whoever stops it before it has begun reads no traceback."""
+"""The command `dragoman`, and `python -m dragoman`: Ctrl-C during the imports prints no traceback."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 import dragoman
 from dragoman.core.caches import clear_caches, text_cache
-from dragoman.text.words import forget_texts
+from dragoman.text.analyse import forget_texts
 
 pytestmark = pytest.mark.trust
 ROOMS = ("agent", "critic", "decision", "gate", "memory", "planner", "prompts", "reader", "retriever", "text")

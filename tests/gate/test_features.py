@@ -98,7 +98,7 @@ def test_any_text_has_finite_features_and_always_the_same(turns, last, language)
 
 
 def test_forgetting_empties_the_words_that_were_cut():
-    from dragoman.text.words import forget_texts, words
+    from dragoman.text.analyse import forget_texts, words
 
     Features().of(DIALOGUE)
     assert words.cache_info().currsize

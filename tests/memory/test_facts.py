@@ -9,7 +9,7 @@ from tests.effort import assert_linear
 from dragoman.memory.correction import corrected
 from dragoman.memory.facts import MOST_FACTS, ends, facts, is_instruction
 from dragoman.memory.people import people_of
-from dragoman.text.words import forget_texts
+from dragoman.text.analyse import forget_texts
 
 
 @pytest.mark.parametrize(

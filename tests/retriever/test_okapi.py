@@ -15,8 +15,8 @@ from dragoman.retriever.ranking import Okapi, TfIdf
 from dragoman.stores.in_memory import InMemoryStore
 from dragoman.testing import RetrieverConformance
 from dragoman.testing.retrieval import fill
+from dragoman.text.analyse import forget_texts
 from dragoman.text.cutting import cut
-from dragoman.text.words import forget_texts
 
 SCOPE = Scope("kbp", "1")
 PERSONA = Source("PERSONA", about="bot", private=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything
 from dragoman.text.second_person import said_back, second_person
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.text.expect import offers, wants
+from dragoman.text.analyse import forget_texts
 from dragoman.text.form import act_and_core, form
+from dragoman.text.question_kind import offers, wants
 from dragoman.text.spelling import spelt
-from dragoman.text.words import forget_texts
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from dragoman.reader.phrases import deletion_reply, spoken, unchanged_memory
 from dragoman.reader.recency import asks_for_latest, older_note, older_versions
 from dragoman.retriever.told import TOLD
 from dragoman.sources.graph import SourceGraph
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything
 from dragoman.text.wishes import wishing
 
 if TYPE_CHECKING:

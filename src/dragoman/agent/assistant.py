@@ -37,7 +37,7 @@ from dragoman.core.values import (
 )
 from dragoman.models.compute_slots import claim
 from dragoman.models.metering import metered, metered_pieces, turn_meter
-from dragoman.text.words import forget_texts
+from dragoman.text.analyse import forget_texts
 
 if TYPE_CHECKING:
     from typing import Self

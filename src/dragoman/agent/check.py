@@ -88,7 +88,7 @@ class ConversationResult:
 
 
 class Answers(Protocol):
-    """The part of an assistant that a conversation needs."""
+    """The methods of an assistant that a conversation needs."""
 
     def ask(self, text: str, *, user: str, dialogue: str) -> Reply: ...
 

@@ -35,7 +35,7 @@ def encoder_of(config: Mapping[str, Any], folder: Path | None) -> Iterator[Encod
 def vector_space(encoder: Encoder, table: Mapping[str, Any]) -> str:
     """The name of the space of an encoder's vectors: its own `space`, else its kind and options.
 
-    "" where its weights cannot be read: whoever needs the encoder is told.
+    "" where its weights cannot be read; using the encoder raises the error.
     """
     try:
         if hasattr(encoder, "space"):

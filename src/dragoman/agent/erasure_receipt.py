@@ -1,7 +1,7 @@
 """The receipt of an erasure: what was erased from which file, how many, and the SHA-256 of it.
 
-A hash is of the texts, one after the other with a line feed between them: whoever kept an export can compare. It is
-made before the erasure, and is stored nowhere.
+A hash is of the texts, one after the other with a line feed between them, so that an earlier export can be compared.
+The receipt is made before the erasure, and is stored nowhere.
 """
 
 from __future__ import annotations

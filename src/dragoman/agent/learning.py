@@ -24,14 +24,13 @@ from dragoman.core.values import (
     Turn,
 )
 from dragoman.memory.people import with_kinds
-from dragoman.memory.recall.questions import asks_for_own_fact
+from dragoman.memory.recall.question_forms import asks_for_own_fact
 from dragoman.memory.recall.whom import speaks_of_somebody, with_names
 from dragoman.memory.reconcile import fact_of
 from dragoman.memory.wishes import StandingWishes, instructions_of
 from dragoman.models.metering import metered
 from dragoman.text.ask_back import ASKS, SAID_TO_APPLY, Resumed, resumed, supplied
-from dragoman.text.form import form
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything, form
 from dragoman.text.parts import told_and_asked
 from dragoman.text.question_kind import question_kind
 from dragoman.text.quotations import own_words

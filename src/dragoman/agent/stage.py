@@ -131,7 +131,7 @@ class Stage:
 
 
 def require(answers: Sized, turns: Sequence[TurnState], stage: Stage) -> None:
-    """A role answers every turn, or it is broken."""
+    """Raise an error where a role did not answer every turn."""
     if len(answers) != len(turns):
         raise DragomanError(
             f"The {stage.role} '{stage.component}' gave {len(answers)} answers for {len(turns)} turns.",

@@ -33,7 +33,7 @@ class WarmUp:
 
 
 def _quietly(load: Callable[[], object]) -> None:
-    """Load; a failure is met again, in words, by whoever needs the model."""
+    """Load the part; ignore a failure, which the first use raises again."""
     try:
         load()
     except (DragomanError, OSError) as error:

@@ -33,7 +33,7 @@ def reason(context: Context, store: Store, about_user: SourceName) -> Recollecti
     asks = _ASKS.fullmatch(text) if len(text) <= _LONGEST else None
     if asks is None:
         return None
-    reply = _meant(store, context, asks["said"] or "")
+    reply = _reply_asked_about(store, context, asks["said"] or "")
     if reply is None or not reply.verdict.retrieve:
         return None
     drafts = [note.value for note in reply.trace.of("reader") if isinstance(note.value, Draft)]
@@ -42,11 +42,11 @@ def reason(context: Context, store: Store, about_user: SourceName) -> Recollecti
     facts = tuple(passage for passage in passages if passage.source == about_user)
     world = tuple(passage for passage in passages if passage.source != about_user) if _quoted(reply) else ()
     rule = str(drafts[-1].notes.get("rule", "")) if drafts else ""
-    said = rule or (_SOURCE.sub("", reply.text) if world else "")
-    return Recollection("why", facts, world, value=said if world else "", now=stamp(now()))
+    quoted = rule or (_SOURCE.sub("", reply.text) if world else "")
+    return Recollection("why", facts, world, value=quoted if world else "", now=stamp(now()))
 
 
-def _meant(store: Store, context: Context, said: str) -> Reply | None:
+def _reply_asked_about(store: Store, context: Context, said: str) -> Reply | None:
     """The last reply, or the one that shares most words with what a turn says that the agent said."""
     words = _words(said)
     turns, traces = store.dialogue(context.scope, context.dialogue), store.traces(context.scope, context.dialogue)

@@ -1,4 +1,4 @@
-"""Write to the disk for good."""
+"""Write files so that they survive a crash or a power cut."""
 
 from __future__ import annotations
 

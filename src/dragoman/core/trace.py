@@ -169,8 +169,8 @@ class Trace:
 def model_failures(trace: Trace) -> tuple[str, ...]:
     """Why the model failed, once for each draft that was composed without it."""
     notes = (note.value.notes for note in trace if isinstance(note.value, Draft))
-    found = (str(each.get(key, "")) for each in notes for key in ("rejected", "judge"))
-    return tuple(message for message in found if message.startswith(MODEL_FAILED))
+    reasons = (str(each.get(key, "")) for each in notes for key in ("rejected", "judge"))
+    return tuple(message for message in reasons if message.startswith(MODEL_FAILED))
 
 
 def _note(item: Json) -> Note:

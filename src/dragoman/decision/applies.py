@@ -25,7 +25,7 @@ _EITHER = re.compile(
 _OR_IF = re.compile(r",? or if |, if ", re.IGNORECASE)
 _LEAST_COVERAGE = 0.34
 _LEAST_COVERAGE_PLAIN = 0.6
-"""A clause without conditions says yes or no to everything, so that more of the question must stand in it."""
+"""The same for a clause without conditions, which would say yes or no to everything."""
 
 _MOST_UNSHARED = 0.5
 _SUBJECT = re.compile(
@@ -156,7 +156,7 @@ def _is_for_others(clause: Clause, asked: Question) -> bool:
 
 
 def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
-    """Whether a clause about things is about one that the user asks about: `dogs` does not concern a cat."""
+    """Whether a clause about things concerns the thing of the question: `dogs` does not concern a cat."""
     if not clause.things or not asked.text or clause.effect in ("price", "free", "discount"):
         return True
     taxonomy = categories(clause.language)

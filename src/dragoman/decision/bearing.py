@@ -50,7 +50,7 @@ _PROBES: Mapping[tuple[str, str], float] = {
     ("Children under six travel free.", "My son is four."): 0.296,
     ("Dogs are welcome on the terrace.", "Children under six travel free."): 0.074,
 }
-"""How similar some sentences are to the encoder that the weights were fitted on."""
+"""Pairs of sentences with their cosine by the encoder that the weights were fitted on, to recognise that encoder."""
 _SAME = 0.06
 
 
@@ -81,8 +81,8 @@ class Bearing:
         """Whether the encoder gives the similarities that the weights were fitted on."""
         if self._is_known is None:
             vectors = self._encoder.encode([text for pair in _PROBES for text in pair])
-            found = [float(one @ other) for one, other in zip(vectors[::2], vectors[1::2], strict=True)]
-            near = [abs(is_ - wanted) <= _SAME for is_, wanted in zip(found, _PROBES.values(), strict=True)]
+            cosines = [float(one @ other) for one, other in zip(vectors[::2], vectors[1::2], strict=True)]
+            near = [abs(is_ - wanted) <= _SAME for is_, wanted in zip(cosines, _PROBES.values(), strict=True)]
             self._is_known = all(near)
         return self._is_known
 
@@ -91,22 +91,22 @@ class Bearing:
         count = len(facts)
         texts = [question, *facts, *(f"{fact} {question}" for fact in facts), *(o.sentence for o in options)]
         vectors = self._encoder.encode(texts)
-        asked, told, both, units = (
+        of_question, of_facts, both, units = (
             vectors[:1],
             vectors[1 : 1 + count],
             vectors[1 + count : 1 + 2 * count],
             vectors[1 + 2 * count :],
         )
-        to_question = (told @ asked.T)[:, 0]
-        to_sentence = told @ units.T
-        added = (both @ units.T) - (asked @ units.T)
+        to_question = (of_facts @ of_question.T)[:, 0]
+        to_sentence = of_facts @ units.T
+        added = (both @ units.T) - (of_question @ units.T)
         words = roots(self._analyse(question)) | GENERAL
         own = [roots(self._analyse(fact)) - words for fact in facts]
-        found = []
+        features = []
         for place, option in enumerate(options):
             sentence = roots(self._analyse(option.sentence))
             plain = with_relations(option.sentence, user_values([], question))
-            found.append(
+            features.append(
                 [
                     Features(
                         float(to_question[i]),
@@ -118,27 +118,27 @@ class Bearing:
                     for i, fact in enumerate(facts)
                 ]
             )
-        return found
+        return features
 
 
-def likely(known: Features) -> float:
+def likely(features: Features) -> float:
     """The probability that a fact bears on a sentence, before it is read."""
-    return _probability(NEAR, inputs(known))
+    return _probability(NEAR, inputs(features))
 
 
-def likely_when_read(known: Features, score: PairScore, bare: PairScore) -> float:
+def likely_when_read(features: Features, score: PairScore, bare: PairScore) -> float:
     """The same, where `score` is what the judge reads with the fact alone and `bare` without any."""
-    return _probability(READ, inputs(known) | read_inputs(score, bare))
+    return _probability(READ, inputs(features) | read_inputs(score, bare))
 
 
-def inputs(known: Features) -> dict[str, float]:
+def inputs(features: Features) -> dict[str, float]:
     """What the first of the regressions sees."""
     return {
-        "to question": known.to_question,
-        "to sentence": known.to_sentence,
-        "added": known.added,
-        "shared": known.shared,
-        "compared": known.compared,
+        "to question": features.to_question,
+        "to sentence": features.to_sentence,
+        "added": features.added,
+        "shared": features.shared,
+        "compared": features.compared,
     }
 
 
@@ -154,6 +154,6 @@ def read_inputs(score: PairScore, bare: PairScore) -> dict[str, float]:
     }
 
 
-def _probability(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
-    odds = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in known.items())
+def _probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    odds = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in features.items())
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

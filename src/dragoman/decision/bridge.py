@@ -43,7 +43,7 @@ def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: 
 
     `said` is the sentence that a reply quotes already: then only that one may be the first.
     """
-    wanted = _wanted(question)
+    wanted = _wanted_kinds(question)
     if not wanted:
         return None
     asked = roots(analyse(question)) - GENERAL
@@ -51,7 +51,7 @@ def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: 
     firsts = [option for option in options if option.sentence == said] if said else _speaking(options, asked, analyse)
     for first in firsts[:_FIRSTS]:
         named = roots(analyse(first.sentence))
-        found: dict[str, Option] = {}
+        options_by_text: dict[str, Option] = {}
         for option, row in rows:
             if option.sentence == first.sentence or _is_same_table(row, first):
                 continue
@@ -66,15 +66,15 @@ def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: 
                 ]
                 text = f"{row.label}, {columns[0][0]}: {columns[0][1]}" if len(columns) == 1 else ""
             if text:
-                found[text] = replace(option, sentence=text, fact=None)
-        if len(found) == 1:
-            return Bridge(first, next(iter(found.values())))
+                options_by_text[text] = replace(option, sentence=text, fact=None)
+        if len(options_by_text) == 1:
+            return Bridge(first, next(iter(options_by_text.values())))
     return None
 
 
 def has_value(question: str, sentence: str) -> bool:
     """Whether a sentence has a value of the kind that a question asks for; true where it asks for none."""
-    wanted = _wanted(question)
+    wanted = _wanted_kinds(question)
     return not wanted or _is_of(sentence, wanted)
 
 
@@ -131,10 +131,10 @@ def _value(question: str, option: Option, row: Row, wanted: frozenset[str], anal
     return f"{row.label}, {cells[0][0]}: {cells[0][1]}" if len(cells) == 1 else option.sentence
 
 
-def _wanted(question: str) -> frozenset[str]:
+def _wanted_kinds(question: str) -> frozenset[str]:
     kinds = (("price", _PRICE), ("time", _TIME), ("day", _DAY))
-    found = frozenset(kind for kind, pattern in kinds if pattern.search(question))
-    return frozenset({"price"}) if "price" in found else found
+    wanted_kinds = frozenset(kind for kind, pattern in kinds if pattern.search(question))
+    return frozenset({"price"}) if "price" in wanted_kinds else wanted_kinds
 
 
 def _is_of(value: str, wanted: frozenset[str], column: str = "") -> bool:

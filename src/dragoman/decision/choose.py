@@ -15,11 +15,10 @@ from dragoman.decision.chinese.gloss import gloss, gloss_lines
 from dragoman.decision.tables.cells import read_row
 from dragoman.decision.tables.rows import flag
 from dragoman.text import lazy_re as re
-from dragoman.text.expect import offers, wants
 from dragoman.text.language import language
 from dragoman.text.patterns import groups
 from dragoman.text.query import standalone
-from dragoman.text.question_kind import question_kind
+from dragoman.text.question_kind import offers, question_kind, wants
 from dragoman.text.sentences import sentences
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -160,20 +159,20 @@ def _in_chinese(
     if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
         bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
-    meant, within = _meant(encoder, (last or asked[1], asked[0]), texts, placed)
+    nearness, within = _gloss_cosines(encoder, (last or asked[1], asked[0]), texts, placed)
     return [
         {
             **dict.fromkeys(("closest", "within"), 0.6 * alone + 0.4 * inside),
-            **dict.fromkeys(("matter", "setting"), 0.48 * alone + 0.32 * inside + 0.3 * meant[i] + 0.2 * within[i]),
+            **dict.fromkeys(("matter", "setting"), 0.48 * alone + 0.32 * inside + 0.3 * nearness[i] + 0.2 * within[i]),
         }
         for i, (alone, inside) in enumerate(zip(bare, under, strict=True))
     ]
 
 
-def _meant(
+def _gloss_cosines(
     encoder: Encoder, asked: tuple[str, str], texts: Sequence[str], placed: Sequence[str]
 ) -> tuple[list[float], list[float]]:
-    """How near the glosses of sentences are to that of the turn, and under their headings to the whole question."""
+    """Cosines of sentences' glosses to that of the turn, and under their headings to that of the whole question."""
     vectors = encoder.encode([*map(gloss, asked), *map(gloss_lines, texts), *map(gloss_lines, placed)])
     units = vectors[2:]
     near, under = units[: len(texts)] @ vectors[0], units[len(texts) :] @ vectors[1]
@@ -206,11 +205,11 @@ def _details(question: str, analyse: Analyse) -> frozenset[str]:
 @cache
 def _alternatives(analyse: Analyse) -> Mapping[str, frozenset[str]]:
     """For each word that has synonyms, its tokens and theirs."""
-    found: dict[str, frozenset[str]] = {}
+    alternatives: dict[str, frozenset[str]] = {}
     for group in groups("synonyms"):
         tokens = frozenset(token for word in group.split() for token in analyse(word))
-        found.update(dict.fromkeys(tokens, tokens))
-    return found
+        alternatives.update(dict.fromkeys(tokens, tokens))
+    return alternatives
 
 
 def _shares(
@@ -221,8 +220,8 @@ def _shares(
     """The share of the asked words, weighted by how rare they are among the units, that each unit holds."""
     count = len(units)
     words = sorted(asked)  # sums round by their order, and a set's is another in every process
-    meant = {word: alternatives.get(word, frozenset((word,))) for word in words}
-    holding = {word: [not meant[word].isdisjoint(unit) for unit in units] for word in words}
+    synonyms = {word: alternatives.get(word, frozenset((word,))) for word in words}
+    holding = {word: [not synonyms[word].isdisjoint(unit) for unit in units] for word in words}
     weight = {word: math.log(1.0 + (count - sum(held) + 0.5) / (sum(held) + 0.5)) for word, held in holding.items()}
     total = sum(weight.values())
     return [sum(weight[word] for word in words if holding[word][i]) / total if total else 0.0 for i in range(count)]

@@ -44,7 +44,6 @@ class Condition:
     """Whether the bound itself is certain; `over 65` and `1.2米以下` are used loosely."""
 
 
-_COMPARATIVE = "older|younger|taller|shorter|longer|heavier|lighter|larger|bigger|smaller|higher|lower|greater|more|less|fewer|later"
 _MEASURE = "age|height|weight|length|width|size|stay|number|amount|order|duration"
 _BEFORE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (sign, re.compile(rf"(?:{pattern})[ :-]*$"))
@@ -402,5 +401,5 @@ def _one_time(text: str, clock: Clock, span: Span, before: str, after: str) -> l
 
 
 def _unclear(text: str, start: int, end: int) -> Condition:
-    """A time that fixes no bound, such as when an event begins: it can neither hold nor fail."""
+    """Whether a time is no bound, such as when an event begins: it can neither hold nor fail."""
     return Condition("time", text[start:end])

@@ -123,27 +123,27 @@ def situation(facts: Sequence[str], question: str, today: date | None = None) ->
 def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
     """As `situation`, but cached, since one turn judges many rules by the same facts."""
     known_people = people(facts, question)
-    known: list[Known] = []
+    statements: list[Known] = []
     for fact in facts:
-        known.extend(_read(fact, known_people, today))
+        statements.extend(_read(fact, known_people, today))
     subject = subject_of_question(question, known_people)
     if subject == USER and _OTHER_PERSON.search(question) and not _FIRST_PERSON.search(question):
         # "for her": whom the facts spoke of last
-        subject = next((each.subject for each in reversed(known) if each.subject != USER), subject)
-    known.extend(_read(question, known_people, today, asked=subject))
-    return Situation(tuple(known), known_people, subject, today)
+        subject = next((each.subject for each in reversed(statements) if each.subject != USER), subject)
+    statements.extend(_read(question, known_people, today, asked=subject))
+    return Situation(tuple(statements), known_people, subject, today)
 
 
-def _read(fact: str, known: People, today: date | None, asked: frozenset[str] | None = None) -> list[Known]:
+def _read(fact: str, everybody: People, today: date | None, asked: frozenset[str] | None = None) -> list[Known]:
     tongue = language(fact)
     return [
         value
-        for segment, subject in segments(fact, known, asked)
+        for segment, subject in segments(fact, everybody, asked)
         for value in _segment(segment, subject, fact, tongue, today, asked is not None)
     ]
 
 
-def segments(fact: str, known: People, asked: frozenset[str] | None) -> Iterator[tuple[str, frozenset[str]]]:
+def segments(fact: str, everybody: People, asked: frozenset[str] | None) -> Iterator[tuple[str, frozenset[str]]]:
     """The prepared pieces of a sentence that say one thing each, with whom they are about; `asked` is a question's."""
     answered = _YES.match(fact) if asked is None else None
     statement = fact
@@ -154,7 +154,7 @@ def segments(fact: str, known: People, asked: frozenset[str] | None) -> Iterator
         for piece in _SEGMENT.split(spread(normalise(sentence))):
             segment = (piece or "").strip(" .!?。！？")
             if segment:
-                subject = asked if asked is not None else subject_of_fact(segment, known, subject)
+                subject = asked if asked is not None else subject_of_fact(segment, everybody, subject)
                 yield segment, subject
 
 
@@ -177,10 +177,10 @@ def _statement(question: str, yes: bool) -> str:
 def _segment(  # noqa: PLR0917  # one sentence's context
     segment: str, subject: frozenset[str], text: str, tongue: Language, today: date | None, asked: bool
 ) -> list[Known]:
-    found: list[Known] = []
+    facts: list[Known] = []
 
     def add(attribute: str, **values: object) -> None:
-        found.append(Known(attribute, subject, text, asked=asked, **values))  # type: ignore[arg-type]  # fields of Known by name
+        facts.append(Known(attribute, subject, text, asked=asked, **values))  # type: ignore[arg-type]  # fields of Known by name
 
     _moments(segment, today, asked, add)
     taken = {place for _, span in (*days(segment), *clocks(segment)) for place in range(span.start, span.end)}
@@ -194,7 +194,7 @@ def _segment(  # noqa: PLR0917  # one sentence's context
     if not asked or subject != USER:
         _traits(segment, tongue, add)
     _things(segment, tongue, add)
-    return found
+    return facts
 
 
 def _moments(segment: str, today: date | None, asked: bool, add: Callable[..., None]) -> None:

@@ -58,10 +58,10 @@ def avoided_food(situation: Situation, language: Language) -> dict[str, Known]:
     """The food that whom the question is about does not eat, each with the fact that says so."""
     taxonomy = categories(language)
     theirs = [k for k in situation.known if same(k.subject, situation.subject)]
-    avoided = {known.name: known for known in theirs if known.attribute == "avoids"}
-    for known in theirs:
-        if known.attribute == "diet":
-            avoided.update(dict.fromkeys(taxonomy.diets.get(known.name, ()), known))
+    avoided = {fact.name: fact for fact in theirs if fact.attribute == "avoids"}
+    for fact in theirs:
+        if fact.attribute == "diet":
+            avoided.update(dict.fromkeys(taxonomy.diets.get(fact.name, ()), fact))
     return avoided
 
 
@@ -99,24 +99,24 @@ def _diet(text: str, situation: Situation, taxonomy: Categories, shared: float) 
         if _WITHOUT_FOOD.search(text[: match.start()]) or _FREE_OF.match(text, match.end()):
             absent.add(word)
             continue
-        for food, known in avoided.items():
+        for food, fact in avoided.items():
             if has and (word == food or word in taxonomy.food.get(food, ()) or food in taxonomy.food.get(word, ())):
                 reason = f"{word} is {food}" if word != food else f"contains {word}"
-                return Decision("no", fact=known.text, clause=match[0], reason=reason, confidence=0.9, is_settled=True)
+                return Decision("no", fact=fact.text, clause=match[0], reason=reason, confidence=0.9, is_settled=True)
     return _allowed(text, avoided, diets, absent, taxonomy)
 
 
 def _allowed(
     text: str, avoided: dict[str, Known], diets: list[Known], absent: set[str], taxonomy: Categories
 ) -> Decision | None:
-    known = next(iter(avoided.values()))
+    fact = next(iter(avoided.values()))
     for diet, groups in taxonomy.diets.items():
         if re.search(rf"(?<!not ){diet}", text) and not re.search(rf"\bnot (?:suitable for )?{diet}|非{diet}", text):
             covered = all(food in groups or food == diet for food in avoided)
             if covered or any(k.name == diet for k in diets):
-                return Decision("yes", fact=known.text, clause=diet, reason=f"is {diet}", confidence=0.85)
+                return Decision("yes", fact=fact.text, clause=diet, reason=f"is {diet}", confidence=0.85)
     if absent and all(food in absent or taxonomy.kinds_of_food(food) & absent for food in avoided):
-        return Decision("yes", fact=known.text, clause=f"no {min(absent)}", reason=f"no {min(absent)}", confidence=0.8)
+        return Decision("yes", fact=fact.text, clause=f"no {min(absent)}", reason=f"no {min(absent)}", confidence=0.8)
     return None
 
 
@@ -129,19 +129,19 @@ def _mobility(text: str, situation: Situation, taxonomy: Categories, shared: flo
     wheels = [(k, _WHEELS[k.name]) for k in aids if k.name in _WHEELS]
     if not wheels or shared < 0.3:
         return None
-    known, aid = wheels[-1]
+    fact, aid = wheels[-1]
     named = _NAMED_AID[aid].search(text)
     if named and _NOT_FOR.search(text):
         return Decision(
-            "no", fact=known.text, clause=named[0], reason=f"not for {aid}", confidence=0.95, is_settled=True
+            "no", fact=fact.text, clause=named[0], reason=f"not for {aid}", confidence=0.95, is_settled=True
         )
     ease = taxonomy.ease.search(text)
     if (ease and not _NO_EASE.search(text)) or _NO_BARRIER.search(text):
         clause = ease[0] if ease else "no steps"
-        return Decision("yes", fact=known.text, clause=clause, reason=f"{aid}: {clause}", confidence=0.8)
+        return Decision("yes", fact=fact.text, clause=clause, reason=f"{aid}: {clause}", confidence=0.8)
     if named and _FOR.search(text):
-        return Decision("yes", fact=known.text, clause=named[0], reason=f"fit for {aid}", confidence=0.85)
+        return Decision("yes", fact=fact.text, clause=named[0], reason=f"fit for {aid}", confidence=0.85)
     barrier = taxonomy.barrier.search(text)
     if barrier:
-        return Decision("no", fact=known.text, clause=barrier[0], reason=f"{aid}: {barrier[0]}", confidence=0.85)
+        return Decision("no", fact=fact.text, clause=barrier[0], reason=f"{aid}: {barrier[0]}", confidence=0.85)
     return None

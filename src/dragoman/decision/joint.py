@@ -23,7 +23,7 @@ from dragoman.core.clock import moment_of
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, Evidence
 from dragoman.decision import hazards
-from dragoman.decision.cases.by_code import Rule, by_code, by_waiting_time
+from dragoman.decision.cases.by_code import RuleSentence, by_code, by_waiting_time
 from dragoman.decision.cases.exceptions import takes_back
 from dragoman.decision.chinese.gloss import gloss_lines
 from dragoman.decision.chinese.words import tokens
@@ -207,7 +207,7 @@ class JointRanker:
     ) -> list[Option]:
         """The options, best first: every sentence alone, and with the fact that bears on it most.
 
-        With `quick` nothing is decided by code.
+        With `quick` code decides nothing.
         """
         quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
         if not quotes:
@@ -236,8 +236,8 @@ class JointRanker:
 
     def similar(self, question: str, texts: Sequence[str]) -> list[float]:
         """How similar texts are to a question."""
-        asked, *told = self._encoder.encode([question, *texts])
-        return [float(asked @ vector) for vector in told]
+        first, *others = self._encoder.encode([question, *texts])
+        return [float(first @ vector) for vector in others]
 
     def _to_decide(self, question: SearchText) -> tuple[str, ...]:
         """The questions that code decides, in order, until one is decided.
@@ -278,7 +278,7 @@ class JointRanker:
         return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
     def _rows(self, questions: Sequence[str], facts: Sequence[str], options: list[Option]) -> list[Option]:
-        """The options, where the one row of a table that is the user's has the decision by which it is."""
+        """The options; the only table row that applies to the user gets the decision by which it applies."""
         if question_kind(questions[0]) == "polar":
             return options  # whose row it is says nothing about what is allowed
         tables: dict[str, list[str]] = {}
@@ -304,7 +304,7 @@ class JointRanker:
         chinese = language(question) == "zh"
         added, near = self._similarities(question, facts, alone)
         if chinese:
-            told, held = self._shared_characters(question, facts, alone)
+            of_facts, held = self._shared_characters(question, facts, alone)
             meant = [[max(0.0, gain) for gain in row] for row in added]
         gains, odds_of = (GAINS_CHINESE, BEARS_CHINESE) if chinese else (GAINS, BEARS)
         asked = roots(self._analyse(question))
@@ -322,7 +322,7 @@ class JointRanker:
                 by_it = option.decision is not None and option.decision.fact == fact.text
                 excluded = option.decision is not None and option.decision.verdict == "none"
                 features = {
-                    "added": told[i][j] if chinese else added[i][j],
+                    "added": of_facts[i][j] if chinese else added[i][j],
                     "near": held[i][j] if chinese else near[i][j],
                     "meant": meant[i][j] if chinese else 0.0,
                     "alike": near[i][j],
@@ -357,7 +357,7 @@ class JointRanker:
         avoided = hazards.avoided_food(situation([fact.text for fact in facts], question), "en")
         pairs = set()
         for i, fact in enumerate(facts):
-            own = {food: known for food, known in avoided.items() if known.text == fact.text}
+            own = {food: avoidance for food, avoidance in avoided.items() if avoidance.text == fact.text}
             if own:
                 pairs |= {(i, j) for j, option in enumerate(alone) if hazards.offending(option.sentence, own, "en")}
         return pairs
@@ -385,10 +385,10 @@ class JointRanker:
                 *(english(option.sentence) for option in alone),
             ]
         )
-        asked, told, both = vectors[:1], vectors[1 : 1 + count], vectors[1 + count : 1 + 2 * count]
+        of_question, of_facts, both = vectors[:1], vectors[1 : 1 + count], vectors[1 + count : 1 + 2 * count]
         units = vectors[1 + 2 * count :]
-        added = (both @ units.T) - (asked @ units.T)
-        return added.tolist(), (told @ units.T).tolist()
+        added = (both @ units.T) - (of_question @ units.T)
+        return added.tolist(), (of_facts @ units.T).tolist()
 
     def _shared_characters(
         self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
@@ -442,8 +442,8 @@ def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, floa
     return facts
 
 
-def _rule(option: Option) -> Rule:
-    return Rule(option.sentence, option.following, option.evidence.passage)
+def _rule(option: Option) -> RuleSentence:
+    return RuleSentence(option.sentence, option.following, option.evidence.passage)
 
 
 def placed(option: Option, own: Sequence[Value] = ()) -> str:

@@ -65,7 +65,7 @@ class Day:
 
     @property
     def first(self) -> int:
-        """Its first day as a number from 0 to 365, in a leap year."""
+        """The number of its first day in a leap year, from 0 to 365."""
         return _ordinal(self.month, self.day or 1)
 
     @property
@@ -129,9 +129,9 @@ def spread(text: str) -> str:
 
 def days(text: str) -> list[tuple[Day, Span]]:
     """The dates and months that are named in a text that `spread` has prepared."""
-    found: list[tuple[Day, Span]] = []
+    days_and_places: list[tuple[Day, Span]] = []
     if not _DATE_HINT.search(text):
-        return found
+        return days_and_places
     for match in _DATE.finditer(text):
         groups = match.groupdict()
         for n in "12345":
@@ -140,20 +140,22 @@ def days(text: str) -> list[tuple[Day, Span]]:
                 number = int(month) if month.isdigit() else _MONTHS.index(month[:3]) + 1
                 day = int(groups.get(f"d{n}") or 0)
                 if 1 <= number <= 12 and day <= 31:
-                    found.append((Day(number, day, int(groups.get(f"y{n}") or 0)), Span(match.start(), match.end())))
-    return found
+                    days_and_places.append(
+                        (Day(number, day, int(groups.get(f"y{n}") or 0)), Span(match.start(), match.end()))
+                    )
+    return days_and_places
 
 
 def clocks(text: str) -> list[tuple[Clock, Span]]:
     """The times of the day that are named in a text."""
-    found: list[tuple[Clock, Span]] = []
+    clocks_and_places: list[tuple[Clock, Span]] = []
     if not _TIME_HINT.search(text):
-        return found
+        return clocks_and_places
     for match in _TIME.finditer(text):
         clock = _clock(match)
         if clock is not None:
-            found.append((clock, Span(match.start(), match.end())))
-    return found
+            clocks_and_places.append((clock, Span(match.start(), match.end())))
+    return clocks_and_places
 
 
 def _clock(match: re.Match[str]) -> Clock | None:  # noqa: PLR0911  # one return a way of writing

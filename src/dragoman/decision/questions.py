@@ -224,7 +224,7 @@ def _chinese(asked: str, rule: str, people: People) -> float:
 
 @text_cache(maxsize=4096)
 def stemmed(text: str) -> tuple[str, ...]:
-    """The stems of a text without its function words."""
+    """The stems of a text's words, without function words."""
     return analyser()(text)
 
 

@@ -42,7 +42,7 @@ _INEXACT = re.compile(
     r"\b(?:almost|nearly|about|around|roughly|approximately|not yet|under|over|more than|less than|at least|between"
     r"|soon|will be|turns?|when i was|when she was|when he was) (?:\d+ (?:to|and) )?$"
 )
-"""Words before a number that leave open what it is."""
+"""Words before a number that make it inexact."""
 _YEARS = range(1500, 2100)
 _LIMIT_BEFORE = re.compile(
     r"(?:\b(?:from|to|till|until|and|least|most|than|age|aged|ages|of|between|minimum|maximum|max|min|first|last|for|is|be)"
@@ -83,13 +83,13 @@ _YEARS_OR_MONTHS = re.compile(r"\b(?:years?|yrs?|months?)\b|[年月]")
 _MOST_YEARS_IN_MONTHS = 4
 """Up to which age a limit in months is compared with it."""
 _EARLIEST_MORNING = 7 * 60
-"""Before which a time without its half of the day, said of oneself, is one of the afternoon: "we come at three"."""
+"""Times of the user before this hour, without am or pm, are in the afternoon: "we come at three"."""
 _WORDS: dict[Scale, tuple[str, str]] = {"date": ("before", "after"), "time": ("earlier than", "later than")}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number on its scale, a day of the year, a time of the day or a set of weekdays, as a text names it."""
+    """A quantity in a text: a number on a scale, a day of the year, a time of day or a set of weekdays."""
 
     scale: Scale
     low: float
@@ -107,14 +107,14 @@ class Value:
 @text_cache(maxsize=1024)
 def values(text: str) -> tuple[Value, ...]:
     """Every value that a prepared text names, in its order."""
-    found: list[tuple[int, Value]] = []
+    placed_values: list[tuple[int, Value]] = []
     taken: set[int] = set()
     for named, start, end in _listed_weekdays(text):
-        found.append((start, Value("weekday", 0, 0, text[start:end], weekdays=named)))
+        placed_values.append((start, Value("weekday", 0, 0, text[start:end], weekdays=named)))
         taken.update(range(start, end))
     for day, span in days(text):
         named_day = _day(day, text[span.start : span.end].strip(" ."))
-        found.append((span.start, _sided(named_day, text, span.start, span.end)))
+        placed_values.append((span.start, _sided(named_day, text, span.start, span.end)))
         taken.update(range(span.start, span.end))
     for clock, span in clocks(text):
         low, high = clock.minutes, clock.minutes
@@ -123,7 +123,7 @@ def values(text: str) -> tuple[Value, ...]:
         shown = (
             text[span.start : span.end].strip(" .").removeprefix("at ").removeprefix("around ").removeprefix("about ")
         )
-        found.append((span.start, _sided(Value("time", low, high, shown), text, span.start, span.end)))
+        placed_values.append((span.start, _sided(Value("time", low, high, shown), text, span.start, span.end)))
         taken.update(range(span.start, span.end))
     for quantity in quantities(text):
         if quantity.start in taken:
@@ -142,8 +142,8 @@ def values(text: str) -> tuple[Value, ...]:
         is_bound = bool(before or _LIMIT_AFTER.match(text, quantity.end))
         shown = quantity.shown.strip(" .") if quantity.shown[:1] not in "o " else plain(value)  # "of us"
         named_value = Value(scale, value, value, shown, unit, is_bound=is_bound)
-        found.append((quantity.start, _sided(named_value, text, quantity.start, quantity.end)))
-    return tuple(value for _, value in sorted(found, key=lambda each: each[0]))
+        placed_values.append((quantity.start, _sided(named_value, text, quantity.start, quantity.end)))
+    return tuple(value for _, value in sorted(placed_values, key=lambda each: each[0]))
 
 
 def _listed_weekdays(text: str) -> list[tuple[frozenset[int], int, int]]:
@@ -177,14 +177,14 @@ def _day(day: Day, shown: str) -> Value:
 def user_values(facts: Sequence[str], question: str) -> list[Value]:
     """Return the values that the question and the user's sentences name, the question's first, with their owners."""
     question, facts = question[:LONGEST_FACT], [fact[:LONGEST_FACT] for fact in facts]
-    known = people(facts, question)
-    found = [value for segment, _ in segments(question, known, frozenset()) for value in _exact(segment)]
-    asked = {value.scale for value in found} & _OF_THINGS
+    everybody = people(facts, question)
+    question_values = [value for segment, _ in segments(question, everybody, frozenset()) for value in _exact(segment)]
+    asked = {value.scale for value in question_values} & _OF_THINGS
     for fact in facts:
-        for segment, subject in segments(fact, known, None):
+        for segment, subject in segments(fact, everybody, None):
             named = (value for value in _exact(segment) if value.scale not in asked)
-            found += [replace(value, whose=_whose(segment, value, subject, known)) for value in named]
-    return found
+            question_values += [replace(value, whose=_whose(segment, value, subject, everybody)) for value in named]
+    return question_values
 
 
 def is_replaced(fact: str, question: str) -> bool:
@@ -195,13 +195,13 @@ def is_replaced(fact: str, question: str) -> bool:
     return any((value.scale, value.low) not in same for value in own)
 
 
-def _whose(segment: str, value: Value, subject: frozenset[str], known: People) -> str:
+def _whose(segment: str, value: Value, subject: frozenset[str], everybody: People) -> str:
     """Return the owner of a value: the person named last before it, else the subject of the piece."""
     before = segment[: segment.find(value.shown)]
-    named = max(known.names, key=before.rfind, default="")
+    named = max(everybody.names, key=before.rfind, default="")
     if named and named in before:
         return named
-    keys = sorted(subject - USER, key=lambda key: (key in known.names.values(), key))
+    keys = sorted(subject - USER, key=lambda key: (key in everybody.names.values(), key))
     return ", ".join(keys) or "user"
 
 
@@ -222,16 +222,16 @@ def _exact(segment: str) -> list[Value]:
 
 def relations(sentence: str, own: Sequence[Value]) -> list[str]:
     """How the user's values stand to those of a sentence: `leo: 5 is not under 4`, `saturday is not in weekdays`."""
-    said: dict[str, None] = {}
+    statements: dict[str, None] = {}
     limits = _over_new_year(values(spread(normalise(sentence))))
     pairs = [(mine, limit) for mine in own for limit in limits if mine.scale == limit.scale or limit.is_bound]
     for mine, limit in sorted(pairs, key=lambda pair: (pair[0].scale != pair[1].scale, not pair[1].is_bound)):
         relation = _relation(mine, limit, sentence)
         if relation:
-            said[f"{mine.whose}: {mine.shown} {relation}" if mine.whose else f"{mine.shown} {relation}"] = None
-        if len(said) == MOST:
+            statements[f"{mine.whose}: {mine.shown} {relation}" if mine.whose else f"{mine.shown} {relation}"] = None
+        if len(statements) == MOST:
             break
-    return list(said)
+    return list(statements)
 
 
 def _over_new_year(limits: Sequence[Value]) -> list[Value]:
@@ -255,8 +255,8 @@ def _over_new_year(limits: Sequence[Value]) -> list[Value]:
 
 def with_relations(sentence: str, own: Sequence[Value]) -> str:
     """A sentence with what code compared behind it, as the judge was trained to read it."""
-    said = relations(sentence, own)
-    return f"{sentence} [{'; '.join(said)}]" if said else sentence
+    statements = relations(sentence, own)
+    return f"{sentence} [{'; '.join(statements)}]" if statements else sentence
 
 
 def _relation(mine: Value, limit: Value, sentence: str) -> str:

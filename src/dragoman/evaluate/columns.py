@@ -19,7 +19,7 @@ from dragoman.evaluate.spec import ColumnSpec, Experiment
 from dragoman.text.analyse import SNOWBALL, Analyser
 
 _BUILT = ("critic", "encoder")
-"""Options of a metric that are components, given by kind."""
+"""Options of a metric that are components, named by kind."""
 _LABELS: dict[Label, str] = {
     "retrieve": "whether to look something up",
     "plan": "which sources to ask",

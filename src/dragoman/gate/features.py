@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from dragoman.core.errors import ConfigError, UnknownNameError
 from dragoman.core.values import Context, Turn
+from dragoman.text.analyse import words
 from dragoman.text.claims import names
 from dragoman.text.form import act_and_core
-from dragoman.text.words import words
 
 Field: TypeAlias = Literal["user", "agent", "earlier", "new", "resp"]
 FIELDS: tuple[Field, ...] = get_args(Field)

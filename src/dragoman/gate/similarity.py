@@ -35,6 +35,8 @@ _CLEAR = {
     "pastime": Verdict(False, 0.1, "asks for a pastime"),
     "question": Verdict(True, 0.97, "asks something"),
 }
+_MIDPOINT, _SLOPE = 0.45, 12.0
+"""Logistic curve from the likeness to small talk to the probability that the gate opens."""
 
 
 @gates.register("similarity.v1")
@@ -44,13 +46,9 @@ class SimilarityGate:
     In doubt it opens: a needless retrieval costs milliseconds, a missing one costs the answer.
     """
 
-    def __init__(
-        self, *, encoder: Encoder, threshold: float = 0.5, midpoint: float = 0.45, slope: float = 12.0
-    ) -> None:
+    def __init__(self, *, encoder: Encoder, threshold: float = 0.5) -> None:
         self._encoder = encoder
         self._threshold = threshold
-        self._midpoint = midpoint
-        self._slope = slope
 
     def decide(
         self, turns: Sequence[Context], evidence: Sequence[Sequence[Evidence]] | None = None
@@ -60,7 +58,7 @@ class SimilarityGate:
         unclear = [i for i, verdict in enumerate(verdicts) if verdict is None]
         likeness = self._likeness([turns[i].last for i in unclear])
         for i, cosine in zip(unclear, likeness, strict=True):
-            probability = 1.0 / (1.0 + math.exp(self._slope * (cosine - self._midpoint)))
+            probability = 1.0 / (1.0 + math.exp(_SLOPE * (cosine - _MIDPOINT)))
             verdicts[i] = Verdict(probability >= self._threshold, probability, f"small-talk likeness {cosine:.2f}")
         return [verdict for verdict in verdicts if verdict is not None]
 

@@ -37,7 +37,7 @@ def is_birthday(fact: Fact) -> bool:
 
 
 def birthday_of(subject: str, facts: Iterable[Fact]) -> Day | None:
-    """The day of birth of somebody, as far as the facts say: with or without a year, or a year alone (month 0)."""
+    """Somebody's date of birth as far as the facts give it: with or without a year, or a year alone (month 0)."""
     for fact in facts:
         if fact.subject != subject or not is_birthday(fact):
             continue
@@ -97,7 +97,7 @@ def next_birthday(born: Day, at: datetime, zone: tzinfo) -> str:
 
 
 def aged(passages: Sequence[Passage], at: datetime, zone: tzinfo) -> list[tuple[Passage, Fact]]:
-    """Age facts that a birthday has made untrue since they were said, each with the fact that holds now."""
+    """Age facts that a birthday has made out of date, each with the fact that holds now."""
     facts = [fact_of(passage) for passage in passages]
     changes = []
     for passage, fact in zip(passages, facts, strict=True):

@@ -57,7 +57,7 @@ def _past(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
         day = match["of"].startswith("day")
         return f"{since}{named}" if since else f"{'on' if day else 'around'} {named}"
     unit = (match["unit"] or "day").lower()
-    return f"since {_named(unit, start)}" if since else _placed(unit, start)
+    return f"since {_period_name(unit, start)}" if since else _placed(unit, start)
 
 
 def _ahead(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
@@ -69,7 +69,7 @@ def _ahead(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
     if match["day"] and not since:
         return f"on {start:%A} {_date(start)}"
     unit = (match["unit"] or "day").lower()
-    return f"{since}{_named(unit, start)}" if since else _placed(unit, start)
+    return f"{since}{_period_name(unit, start)}" if since else _placed(unit, start)
 
 
 def _lasted(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
@@ -94,8 +94,8 @@ _PERFECT = re.compile(rf"\b(?:{'|'.join(_PERFECT_OF)})\b")
 
 def _period(expression: str, at: datetime, zone: tzinfo) -> Period | None:
     bare = re.sub(r"^(?:about|around|almost|over|just) ", "", expression.strip())
-    found = find_periods(bare, at, zone)
-    return found[0] if found and found[0].start is not None else None
+    periods = find_periods(bare, at, zone)
+    return periods[0] if periods and periods[0].start is not None else None
 
 
 def _local(period: Period, zone: tzinfo) -> datetime:
@@ -111,8 +111,8 @@ def _month(day: datetime) -> str:
     return f"{day:%B} {day.year}"
 
 
-def _named(unit: str, start: datetime) -> str:
-    """The name of a time, without what stands before it."""
+def _period_name(unit: str, start: datetime) -> str:
+    """The name of a time without the words before it."""
     if unit == "year":
         return str(start.year)
     if unit in ("spring", "summer", "autumn", "fall", "winter"):
@@ -124,4 +124,4 @@ def _named(unit: str, start: datetime) -> str:
 def _placed(unit: str, start: datetime) -> str:
     """When something was or will be, as part of a sentence."""
     before = {"week": "in the week of", "weekend": "on the weekend of", "day": "on"}.get(unit, "in")
-    return f"{before} {_named(unit, start)}"
+    return f"{before} {_period_name(unit, start)}"

@@ -19,7 +19,7 @@ _EVENT = re.compile(
     r"|搬|开始|入职|成为|买|养了|退休|结婚|换了|来到",
     re.IGNORECASE,
 )
-"""Verbs that name the beginning of a state: whoever moved last week lives there since."""
+"""Verbs that begin a state: "I moved last week" dates where the user lives."""
 _LASTING = re.compile(
     r"\b(?:(?:have|has|'ve|'s) (?:been |lived |worked |had |known )|(?:live|lives|work|works) )[^.]{0,60}?"
     r"\b(?:for|since) (?:the (?:last|past) )?"

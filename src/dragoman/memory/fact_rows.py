@@ -15,14 +15,14 @@ from dragoman.core.protocols import Encoder, LanguageModel, Store
 from dragoman.core.values import NOTHING_LEARNED, Fact, Learned, Passage, Scope, Source
 from dragoman.memory.ages import is_age, is_birthday
 from dragoman.memory.dating import dated, grain_of, meta_of
+from dragoman.memory.least_useful import DROPPED, least_useful
 from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import KnownFacts, fact_of, older_than, replaces, with_known_names
-from dragoman.memory.room import DROPPED, least_useful
 from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
 from dragoman.memory.zones import UserZones
+from dragoman.text.analyse import forget_texts
 from dragoman.text.language import language as language_of
-from dragoman.text.words import forget_texts
 
 if TYPE_CHECKING:
     from dragoman.memory.transfer.formats import Item
@@ -83,9 +83,9 @@ class FactRows:
         if self._source is None:
             return ImportPlan()
         self.refresh(scope)
-        found = gathered(items, self._zones.of(scope), _IMPORTED * self._limit)
+        gathering = gathered(items, self._zones.of(scope), _IMPORTED * self._limit)
         hidden = list(self._store.passages(scope, self._source.name, superseded=True))
-        plan = ImportPlan(planned(found, self._known(scope), hidden), *found.counts)
+        plan = ImportPlan(planned(gathering, self._known(scope), hidden), *gathering.counts)
         if dry_run:
             return plan
         current = [each.fact for each in plan.facts if each.fate in ("new", "replaces")]
@@ -142,15 +142,15 @@ class FactRows:
             dropped=self._make_room(scope, new_ids) if added else (),
         )
 
-    def _next_position(self, scope: Scope, known: Sequence[Passage]) -> int:
-        """The position of the next row; where the number of rows is limited, as many as there are."""
+    def _next_position(self, scope: Scope, rows: Sequence[Passage]) -> int:
+        """The position of the next row: after the last one, or the number of all rows if that is limited."""
         assert self._source is not None
         if self.most_facts is None:  # history may be long, and need not be read
-            return max((row.position for row in known), default=-1) + 1
-        return len(known) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
+            return max((row.position for row in rows), default=-1) + 1
+        return len(rows) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
     def _make_room(self, scope: Scope, new: Sequence[str]) -> tuple[Passage, ...]:
-        """Drop the least useful facts above the limit; those that are gone."""
+        """Drop the least useful facts above the limit; return the dropped ones."""
         assert self._source is not None
         above = self._store.count(scope, self._source.name) - self._limit
         if above <= 0:
@@ -165,16 +165,16 @@ class FactRows:
         scope: Scope,
         added: Sequence[tuple[Fact, Passage]],
         people: Mapping[str, str],
-        known: Sequence[tuple[Fact, Passage]],
+        read_before: Sequence[tuple[Fact, Passage]],
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark those that they replace, among the `known` or told meanwhile; what was replaced."""
+        """Write new facts, and mark the facts that they replace, also those added since `read_before`; return these."""
         assert self._source is not None
         if not added:
             return ()
         passages = [passage for _, passage in added]
         self._zones.follow(scope, [fact for fact, _ in added])
         self._store.put(scope, passages, self._encoder.encode([passage.indexed for passage in passages]))
-        read = {row.id: (fact, row) for fact, row in (*known, *added)}
+        read = {row.id: (fact, row) for fact, row in (*read_before, *added)}
         live = [
             read[row.id] if row.id in read and read[row.id][1] == row else (fact_of(row), row)
             for row in self._store.passages(scope, self._source.name)
@@ -193,11 +193,11 @@ class FactRows:
             self._upkeep(scope).plan(scope)
         return tuple(superseded.values())
 
-    def _is_full(self, fact: Fact, known: KnownFacts[Passage], rows: int) -> bool:
-        """Whether there is no room for a fact: one that replaces another needs none, as long as not all are such."""
-        if self.most_facts is None or len(known) < self.most_facts:
+    def _is_full(self, fact: Fact, live: KnownFacts[Passage], rows: int) -> bool:
+        """Whether there is no room for a fact. One that replaces another needs none, until history is full too."""
+        if self.most_facts is None or len(live) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
-        return rows >= _HISTORY * self.most_facts or not known.replaced(fact)
+        return rows >= _HISTORY * self.most_facts or not live.replaced(fact)
 
     def _passage(self, scope: Scope, fact: Fact, ordinal: int) -> Passage:
         assert self._source is not None

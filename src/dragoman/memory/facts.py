@@ -74,7 +74,7 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
     `people` gives the people and animals known by name, with what they are to the user: only of them can a
     sentence such as "Leo is seven" be a fact.
     """
-    found: dict[tuple[str, str], Fact] = {}
+    facts_by_key: dict[tuple[str, str], Fact] = {}
     reader = ClauseReader(people)
     # Quoted text is nobody's word about themselves.
     spoken = [
@@ -83,14 +83,14 @@ def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple
         for line in _LOWER_CASE.split(whole)
         for part in sentences_of(line)
     ]
-    for said in spoken[:_MOST_SENTENCES]:
-        if len(said) > LONGEST_SENTENCE:
+    for sentence in spoken[:_MOST_SENTENCES]:
+        if len(sentence) > LONGEST_SENTENCE:
             continue
-        for fact in _sentence_facts(said, reader):
-            found.setdefault((fact.slot, fact.value.casefold()), fact)
-        if len(found) >= MOST_FACTS:
+        for fact in _sentence_facts(sentence, reader):
+            facts_by_key.setdefault((fact.slot, fact.value.casefold()), fact)
+        if len(facts_by_key) >= MOST_FACTS:
             break
-    return tuple(found.values())[:MOST_FACTS]
+    return tuple(facts_by_key.values())[:MOST_FACTS]
 
 
 def ends(fact: Fact) -> bool:
@@ -131,16 +131,16 @@ def without_lead(text: str) -> str:
 
 def _without_short_question(text: str) -> tuple[str, bool]:
     """A statement without the question of a few words after it, and whether it still asks: "I am 15, alone ok?"."""
-    told = _SHORT_QUESTION.fullmatch(text)
-    return (told["told"], False) if told else (text, True)
+    match = _SHORT_QUESTION.fullmatch(text)
+    return (match["told"], False) if match else (text, True)
 
 
-def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
-    bare = _QUOTED.sub(" ", said)
-    if language(said) == "zh":
+def _sentence_facts(sentence: str, reader: ClauseReader) -> Iterator[Fact]:
+    bare = _QUOTED.sub(" ", sentence)
+    if language(sentence) == "zh":
         from dragoman.memory import chinese  # its patterns take a while to compile
 
-        yield from chinese.sentence_facts(bare, said, reader.people)
+        yield from chinese.sentence_facts(bare, sentence, reader.people)
         return
     bare = _TAG.sub("", bare)
     asks = bare.rstrip(" )\"'”’").endswith("?")
@@ -149,7 +149,7 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
     called = _CALL_ME.match(bare)
     if called:
         name = called["x"] or called["y"]
-        yield Fact(f"My name is {name}.", "name", name, said, "user", "name")
+        yield Fact(f"My name is {name}.", "name", name, sentence, "user", "name")
         return
     text = without_contrast(uncleft(_FAREWELL.sub("", written_out(bare)).strip(" .!?")))
     denial = completed(_FAREWELL.sub("", written_out(whole)).strip(" .!?"), asks=asks) if _DENIAL.match(whole) else None
@@ -168,6 +168,6 @@ def _sentence_facts(said: str, reader: ClauseReader) -> Iterator[Fact]:
     listed, text = named_with_ages(text)
     for statement in filter(None, (denial, *listed, *embedded(text), completed(text, asks=asks))):
         for clause in reader.clauses(statement.text):
-            yield from (fact for fact in clause_facts(clause, said) if statement.allows(fact.relation))
+            yield from (fact for fact in clause_facts(clause, sentence) if statement.allows(fact.relation))
     for clause in reader.clauses(text, asks=asks):
-        yield from clause_facts(clause, said)
+        yield from clause_facts(clause, sentence)

@@ -51,7 +51,7 @@ def fleeting_facts(text: str, at: datetime, zone: str | tzinfo = "") -> tuple[Fa
         stated = sentence[:200]
         if sentence.rstrip().endswith(("?", "？")):  # "I'm at the station, when does the ferry leave?"
             stated = stated[: max(stated.rfind(","), stated.rfind("，")) + 1]
-        first = min((found.start() for found in _found(stated)), default=0)
+        first = min((match.start() for match in _matches(stated)), default=0)
         if not is_reported(stated[:first]):
             facts += _chinese(stated) if language(sentence) == "zh" else _english(stated)
     end = stamp(end_of_day(at, zone))
@@ -66,7 +66,7 @@ def end_of_day(at: datetime, zone: str | tzinfo = "") -> datetime:
     return max(midnight, at + _LEAST)
 
 
-def _found(sentence: str) -> list[re.Match[str]]:
+def _matches(sentence: str) -> list[re.Match[str]]:
     patterns = (_HERE, _HURRY, _MINUTES, _CHINESE_HERE, _CHINESE_HURRY)
     return [match for pattern in patterns if (match := pattern.search(sentence)) is not None]
 

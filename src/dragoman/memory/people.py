@@ -25,10 +25,10 @@ _CHINESE = re.compile(
 )
 
 
-def people_of(known: Iterable[Fact]) -> dict[str, str]:
+def people_of(facts: Iterable[Fact]) -> dict[str, str]:
     """The people and animals that facts name, with what they are to the user; "" where that is not known."""
     people: dict[str, str] = {}
-    for fact in known:
+    for fact in facts:
         if fact.subject != USER:
             if fact.subject != fact.role:
                 people[fact.subject] = fact.role or people.get(fact.subject, "")
@@ -41,9 +41,9 @@ def people_of(known: Iterable[Fact]) -> dict[str, str]:
     return people
 
 
-def with_kinds(question: str, known: Iterable[Fact]) -> str:
+def with_kinds(question: str, facts: Iterable[Fact]) -> str:
     """A question that says of an animal known by name what it is: documents speak of dogs, and not of Biscuit."""
-    for name, kind in people_of(known).items():
+    for name, kind in people_of(facts).items():
         if canonical(kind) in words("pets") and not re.search(rf"\b{re.escape(kind)}s?\b", question, re.IGNORECASE):
             question = re.sub(rf"(?<![\w'’-]){re.escape(name)}(?![\w-])", f"my {kind} {name}", question)
     return question

@@ -61,7 +61,7 @@ _QUESTION = re.compile(r"\b(?:ask|asked|question)\b|问", re.IGNORECASE)
 _AGENT_ACTS = re.compile(
     r"(?:(?:so|and|but|wait|hey)\b,? )?(?:have|did|do|are|were|will|would|can|could) you\b", re.IGNORECASE
 )
-"""The beginning of a question about what the agent does."""
+"""Opens a question about what the agent does."""
 _QUOTES = re.compile(
     r"In your chats|On \d{1,2} \w+ \d{4} at |[你我]在对话里说过|I found nothing about that in your chats"
 )
@@ -137,13 +137,17 @@ class PastChats:
         text = context.last
         if not _OF_THIS_CHAT.fullmatch(text.strip()) or not (_FIRST.search(text) or _LAST.search(text)):
             return None
-        told = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
-        if not told:  # a private dialogue is kept nowhere
-            told = [
+        turns_of_chat = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
+        if not turns_of_chat:  # a private dialogue is kept nowhere
+            turns_of_chat = [
                 Passage(f"turn:{nth}", "", turn.text, meta={"speaker": turn.speaker, "said_at": turn.said_at})
                 for nth, turn in enumerate(context.history)
             ]
-        mine = [row for row in told if row.meta["speaker"] == "user" and not _OF_THIS_CHAT.fullmatch(row.text.strip())]
+        mine = [
+            row
+            for row in turns_of_chat
+            if row.meta["speaker"] == "user" and not _OF_THIS_CHAT.fullmatch(row.text.strip())
+        ]
         if _QUESTION.search(text):
             mine = [row for row in mine if form(row.text).act == "question"]
         chosen = mine[:1] if _FIRST.search(text) else mine[-1:]
@@ -156,7 +160,7 @@ class PastChats:
         return shape.about == "user" or bool(_USER_SAID.search(text) or (shape.personal and _OWN_PAST.search(text)))
 
     def _is_known(self, wanted: frozenset[str], facts: Sequence[Passage]) -> bool:
-        """Whether one fact holds enough of the words that a question asks about."""
+        """Whether one fact has enough of the question's words."""
         return any(
             len(wanted & {*self.analyse(row.indexed), *self.analyse(row.meta.get("slot", ""))}) / len(wanted) >= _KNOWN
             for row in facts
@@ -179,7 +183,7 @@ class PastChats:
         ][:_MOST]
 
     def _is_matter(self, row: Passage) -> bool:
-        """Whether a turn says something, and does not itself ask for chats."""
+        """Whether a turn has content, and is no question about past chats itself."""
         text = row.text[:_LONGEST]
         return (
             not asks_for_chats(text)

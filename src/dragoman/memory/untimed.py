@@ -25,7 +25,7 @@ def untimed_facts(
     text: str, at: datetime, zone: tzinfo, *, people: Callable[[], Mapping[str, str]] = dict
 ) -> tuple[Fact, ...]:
     """The facts of a text without its times, where those say since when something is true."""
-    found: list[Fact] = []
+    new: list[Fact] = []
     for sentence in sentences(text)[:_MOST]:
         chinese = language(sentence) == "zh"
         if (
@@ -47,5 +47,5 @@ def untimed_facts(
             whole = _FILLERS.sub("", whole)
         if whole != sentence:
             states = (fact for fact in facts(whole, people=people) if fact.relation in _STATES)
-            found += [replace(fact, said=sentence) for fact in states]
-    return tuple(found)
+            new += [replace(fact, said=sentence) for fact in states]
+    return tuple(new)

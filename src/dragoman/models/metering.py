@@ -82,7 +82,7 @@ def recorded(drafts: Sequence[Draft]) -> Sequence[Draft]:
 def metered_pieces(pieces: Iterator[T]) -> Generator[T, None, None]:
     """The pieces of one turn, made inside a meter of that turn.
 
-    A generator runs in the context of whoever asks for the next piece, so each is made in a context of its own: turns
+    A generator runs in the context of its consumer, so each gets a context of its own: turns
     that one thread streams side by side do not share a meter, and nothing is left behind in the caller's context.
     """
     context = copy_context()

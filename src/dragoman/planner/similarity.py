@@ -41,6 +41,8 @@ _OF_ONESELF = 0.1
 """How probable it must be that a fact bears on a question that says "I" or "my" for memory to be asked too."""
 SURE_OF_USER, SURE_OF_BOT, DOUBTFUL = 0.85, 0.97, 0.12
 """Relevance of a memory and of a persona that clearly answer, and of documents that clearly do not."""
+_NEARER = 0.1
+"""By how much a persona must be nearer to a question than the documents to be asked instead of them."""
 
 
 @planners.register("similarity.v1")
@@ -49,20 +51,17 @@ class SimilarityPlanner:
 
     A question about the user is for the sources about the user alone, one about the bot for its persona.
     "You" may mean the organisation that the bot speaks for, so the persona is asked only if it is
-    nearer than the documents by `margin`. All else goes to the sources about the world whose best candidate
+    clearly nearer than the documents. All else goes to the sources about the world whose best candidate
     passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found.
     The user's memory is taken along where a fact bears on the question with a probability of at least `personal`,
     as the retriever scored it together with the documents, whether or not the question says "my". Where the
     documents clearly know nothing, a memory or a persona that clearly does is asked instead.
     """
 
-    def __init__(
-        self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.45, margin: float = 0.1
-    ) -> None:
+    def __init__(self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.45) -> None:
         self._retriever = retriever
         self._threshold = threshold
         self._personal = personal
-        self._margin = margin
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         graph = SourceGraph(sources)
@@ -87,7 +86,7 @@ class SimilarityPlanner:
         if matter == "you":
             # "Can you look at my parrot?" asks what the organisation does, not what the bot is like.
             nearer = not _OWN.search(context.last) and (
-                _closeness(evidence, by["bot"]) > _closeness(evidence, by["world"]) + self._margin
+                _closeness(evidence, by["bot"]) > _closeness(evidence, by["world"]) + _NEARER
                 and not _is_elsewhere(context.last, evidence, by["bot"], by["world"])
             )
             matter = "bot" if nearer and not _named_in(context.last, evidence, by["world"], by["bot"]) else "world"
@@ -105,7 +104,7 @@ class SimilarityPlanner:
             matter, chosen = "user and the world", [*by["user"], *self._passing(by["world"] or by["bot"], best)]
         else:
             least = _OF_ONESELF if personal else self._personal
-            chosen = self._chosen(matter, least, by, best)
+            chosen = self._sources_for(matter, least, by, best)
         return Plan(graph.plan([source.name for source in chosen]).steps, best, f"about the {matter}")
 
     def _rather_world(
@@ -129,7 +128,7 @@ class SimilarityPlanner:
             return bears >= self._personal
         return _strongest(best, by["world"]) >= self._threshold
 
-    def _chosen(
+    def _sources_for(
         self, matter: str, least: float, by: Mapping[str, list[Source]], best: Mapping[SourceName, float]
     ) -> list[Source]:
         if matter in ("user", "bot") and by[matter]:

@@ -17,13 +17,13 @@ def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float
 
     `holding` says how far each text holds to its evidence, where that is known; `held` is its share in the choice.
     """
-    found = agreements(texts)
+    shares = agreements(texts)
     worth = [
         (1 - Fraction(held)) * agreement + Fraction(held) * Fraction(holds)
-        for agreement, holds in zip(found, holding or [0.0] * len(texts), strict=True)
+        for agreement, holds in zip(shares, holding or [0.0] * len(texts), strict=True)
     ]
     best = max(range(len(texts)), key=lambda place: (worth[place], -place))
-    return best, float(found[best])
+    return best, float(shares[best])
 
 
 def agreements(texts: Sequence[str]) -> list[Fraction]:
@@ -35,7 +35,7 @@ def agreements(texts: Sequence[str]) -> list[Fraction]:
             alike = similarity(one, tokens[other])
             sums[place] += alike
             sums[other] += alike
-    return [found / (len(texts) - 1) for found in sums]
+    return [agreement / (len(texts) - 1) for agreement in sums]
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> Fraction:

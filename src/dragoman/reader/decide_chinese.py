@@ -70,8 +70,8 @@ def decide_chinese(
 
 def _question_before(context: Context) -> str:
     """The user's last question before this turn."""
-    said = [turn.text for turn in context.history if turn.speaker == "user" and form(turn.text).act == "question"]
-    return said[-1] if said else context.last
+    questions = [turn.text for turn in context.history if turn.speaker == "user" and form(turn.text).act == "question"]
+    return questions[-1] if questions else context.last
 
 
 def _by_sentence(options: Sequence[Option]) -> list[Option]:
@@ -88,11 +88,13 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
     ranked: Sequence[Option], facts: Sequence[Evidence], question: str, wanted: Target, floor: float, may_ask: MayAsk
 ) -> Answer | None:
     best = ranked[0]
-    told = {fact.text for fact in facts}
+    facts_as_texts = {fact.text for fact in facts}
     decided = [
         option
         for option in ranked
-        if option.decision is not None and option.decision.verdict in ("yes", "no") and option.decision.fact in told
+        if option.decision is not None
+        and option.decision.verdict in ("yes", "no")
+        and option.decision.fact in facts_as_texts
         if option.score >= best.score - _NEAR or _is_of_matter(option, question)
     ]
     decided.sort(key=lambda option: (_rank(option, wanted), -option.score))
@@ -177,14 +179,14 @@ def _by_row(
     for option, rows in _tables(ranked):
         if option.probability < floor:
             continue
-        found = named_row(question, rows, ())
-        if found is None:
+        named = named_row(question, rows, ())
+        if named is None:
             continue
-        decision = fits(question, found[0], texts)
+        decision = fits(question, named[0], texts)
         if decision is None or decision.verdict not in ("yes", "no") or decision.fact not in texts:
             continue
         used = tuple(fact for fact in facts if fact.text == decision.fact)
-        text = next(row for row in rows if (parsed := read_row(row)) is not None and parsed == found[0])
+        text = next(row for row in rows if (parsed := read_row(row)) is not None and parsed == named[0])
         return Answer(
             (replace(option, sentence=row_sentence(text)),), used, decision, opening(question, "permit", decision)
         )
@@ -206,7 +208,7 @@ def _tables(ranked: Sequence[Option]) -> list[tuple[Option, list[str]]]:
 def _by_table(  # noqa: PLR0911, PLR0917 - one return a way to read a table
     ranked: Sequence[Option], facts: Sequence[Evidence], question: str, turn: str, wanted: Target, may_ask: MayAsk
 ) -> Answer | None:
-    told = [fact.text for fact in facts]
+    texts = [fact.text for fact in facts]
     tables = _tables(ranked)
     if not tables:
         return None
@@ -230,7 +232,7 @@ def _by_table(  # noqa: PLR0911, PLR0917 - one return a way to read a table
                 return Answer((replace(option, sentence=f"{row.label}：{column}{value}", fact=None),), compared=True)
             continue
         if wanted == "choice":
-            fitting, missing = fitting_rows(question, rows, told)
+            fitting, missing = fitting_rows(question, rows, texts)
             if not fitting and missing is not None and may_ask(missing) and near[i] == near[order[0]]:
                 return Answer((option,), (), missing)
             if fitting:
@@ -256,7 +258,7 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
 ) -> Answer | None:
     """The cell that a question asks for, unless a rule of the user's own says otherwise."""
     own = [each for each in ranked if _is_own(each) and each.score >= ranked[0].score - _NEAR]
-    told = [fact.text for fact in facts]
+    texts = [fact.text for fact in facts]
     asked = question
     used: tuple[Evidence, ...] = ()
     if own:
@@ -269,26 +271,26 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     elif read_row(ranked[0].sentence) is None and ranked[0].score > option.score + _BETTER:
         return None  # a sentence says it better than any cell
     # In "那索道呢？" the turn names the row, and the question before it the column.
-    found = (named_row(turn, rows, ()) if turn != question and asked == question else None) or named_row(
-        asked, rows, told
+    named = (named_row(turn, rows, ()) if turn != question and asked == question else None) or named_row(
+        asked, rows, texts
     )
-    if found is None:
+    if named is None:
         best = sorted(rows, key=lambda row: -len(tokens(row) & tokens(asked)))
         sizes = [len(tokens(row) & tokens(asked)) for row in best]
         row = read_row(best[0])
         if row is None or (len(sizes) > 1 and sizes[0] == sizes[1]) or not _names(asked, row):
             return None
-        found = (row, "")
-    season = _on_that_day(question, found[0], ranked)
+        named = (row, "")
+    season = _on_that_day(question, named[0], ranked)
     if season is not None:
         return Answer((season,), used)
-    text = cell(question, found[0])
+    text = cell(question, named[0])
     if text is None and asked != question:  # whose row it is is known, and all that stands in it is theirs
-        text = row_sentence(next(line for line in rows if read_row(line) == found[0]))
+        text = row_sentence(next(line for line in rows if read_row(line) == named[0]))
     if text is None:
         return None
-    if found[1]:
-        used = tuple(fact for fact in facts if fact.text == found[1])
+    if named[1]:
+        used = tuple(fact for fact in facts if fact.text == named[1])
     return Answer((replace(option, sentence=text),), used)
 
 
@@ -314,7 +316,7 @@ def _is_own(option: Option) -> bool:
 
 
 def _names(question: str, row: Row) -> bool:
-    """Whether a question holds most of a row's label, or of a cell in words."""
+    """Whether a question contains most of a row's label, or of a cell in words."""
     asked = content(question)
     cells = [content(text) for text in (row.label, *(value for _, value in row.cells)) if not re.search(r"\d", text)]
     return any(len(words & asked) > _HALF * len(words) for words in cells)

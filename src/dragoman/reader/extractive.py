@@ -12,8 +12,7 @@ from dragoman.decision.choose import Quote, rank
 from dragoman.decision.tables.cells import read_row, row_sentence
 from dragoman.decision.tables.lists import means_all, whole_point, with_points
 from dragoman.reader.phrases import NEAREST, NO_ANSWER, no_answer, phrase, spoken, told_back
-from dragoman.text.form import owned_thing
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything, owned_thing
 from dragoman.text.query import standalone
 from dragoman.text.spelling import spelt
 

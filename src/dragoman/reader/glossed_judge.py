@@ -39,13 +39,13 @@ class GlossedJudge:
         *,
         least: float = 0.0,
     ) -> Answer | None:
-        """The answer in place of what the rules drafted; None where the draft is as good."""
+        """The judge's answer; None where the draft by the rules is as good."""
         if question_kind(context.last) != "polar":
             return None  # values are found by tables and rules
         english = glossed(context, facts, options)
         pairs = list(zip(options, english.options, strict=True))
-        said = [own.sentence for option, own in pairs if is_said(option, draft.text)]
-        plain = replace(draft, text=" ".join(said)) if said else draft
+        sentences = [own.sentence for option, own in pairs if is_said(option, draft.text)]
+        plain = replace(draft, text=" ".join(sentences)) if sentences else draft
         answer = self._judge.judge(english.context, english.options, english.facts, plain, least=least)
         if answer is None:
             return None

@@ -62,8 +62,8 @@ class _Words:
 class _English(_Words):
     def before(self) -> str:
         if not self.it.facts:
-            known = "; ".join(self._since(row) for row in self.it.current[-1:])
-            return f"You haven't told me what it was before. I only know: {known}."
+            current = "; ".join(self._since(row) for row in self.it.current[-1:])
+            return f"You haven't told me what it was before. I only know: {current}."
         first, *rest = self.it.facts
         answer = f"Before that, {past_tense(first.text)}{self._until(first)}."
         for row in rest:
@@ -81,8 +81,8 @@ class _English(_Words):
 
     def valid(self) -> str:
         if not self.it.facts:
-            known = "; ".join(self._since(row) for row in self.it.current[-1:])
-            return "You haven't told me about that time." + (f" I only know: {known}." if known else "")
+            current = "; ".join(self._since(row) for row in self.it.current[-1:])
+            return "You haven't told me about that time." + (f" I only know: {current}." if current else "")
         parts = [f"{past_tense(row.text)}{self._span(row)}" for row in self.it.facts]
         return f"{_capital(self._then())}: {'; then '.join(parts)}."
 
@@ -100,9 +100,9 @@ class _English(_Words):
     def since(self) -> str:
         row = self.it.facts[0]
         grain = row.meta.get("grain", "")
-        said = self.day(row.meta.get("said_at", ""))
+        day = self.day(row.meta.get("said_at", ""))
         if not grain:
-            return f"You told me on {said} that {second_person(row.text)}; since when, you haven't said."
+            return f"You told me on {day} that {second_person(row.text)}; since when, you haven't said."
         years, months, days = self.years_since(row.meta.get("valid_from", ""))
         spans = [_count(years, "year"), _count(months, "month") if grain != "year" else ""]
         length = " and ".join(part for part in spans if part) or (_count(days, "day") if grain != "year" else "")
@@ -117,12 +117,12 @@ class _English(_Words):
     def age(self) -> str:
         age = self.it.value
         row = self.it.facts[0]
-        said = self.day(row.meta.get("said_at", ""))
+        day = self.day(row.meta.get("said_at", ""))
         if "-" not in age:
             return f"{age} years old: {' and '.join(second_person(fact.text) for fact in self.it.facts)}."
         least, _, most = age.partition("-")
-        told = f"you told me on {said} that {second_person(row.text)}"
-        return f"{least} or {most} years old by now: {told}. When is the birthday?"
+        statement = f"you told me on {day} that {second_person(row.text)}"
+        return f"{least} or {most} years old by now: {statement}. When is the birthday?"
 
     def spoken(self) -> str:
         if not self.it.facts:
@@ -135,16 +135,16 @@ class _English(_Words):
         return f"In your chats {speaker} said:\n{turns}"
 
     def why(self) -> str:
-        told = f"you told me that {said_back([row.text for row in self.it.facts], 'en')}" if self.it.facts else ""
+        statement = f"you told me that {said_back([row.text for row in self.it.facts], 'en')}" if self.it.facts else ""
         if not self.it.current:
             return (
-                f"Because {told}."
-                if told
+                f"Because {statement}."
+                if statement
                 else "I found nothing that answers it: not in the documents, not in what you told me."
             )
         place = attribution(Evidence(self.it.current[-1], 1.0), "en")
         rule = f'the documents say: "{self.it.value}"{place}'
-        return f"Because {told}, and {rule}" if told else f"Because {rule}"
+        return f"Because {statement}, and {rule}" if statement else f"Because {rule}"
 
     def wishes(self) -> str:
         if not self.it.facts:
@@ -215,8 +215,8 @@ class _English(_Words):
         if row.meta.get("grain"):
             text = _SINCE_PART.sub("", second_person(row.text))
             return f"{text}, since {self.day(row.meta.get('valid_from', ''), row.meta['grain'])}"
-        said = row.meta.get("said_at")
-        return f"{second_person(row.text)}" + (f" (told on {self.day(said)})" if said else "")
+        said_at = row.meta.get("said_at")
+        return f"{second_person(row.text)}" + (f" (told on {self.day(said_at)})" if said_at else "")
 
     def _until(self, row: Passage) -> str:
         end = row.meta.get("valid_until", "")
@@ -241,8 +241,8 @@ class _Chinese(_Words):
 
     def valid(self) -> str:
         if not self.it.facts:
-            known = "；".join(_to_user(row.text) for row in self.it.current[-1:])
-            return "你没有告诉过我那时的情况。" + (f"我只知道：{known}。" if known else "")
+            current = "；".join(_to_user(row.text) for row in self.it.current[-1:])
+            return "你没有告诉过我那时的情况。" + (f"我只知道：{current}。" if current else "")
         return f"{self._then()}：{'；后来'.join(_to_user(r.text) + self._span(r) for r in self.it.facts)}。"
 
     def believed(self) -> str:
@@ -273,11 +273,11 @@ class _Chinese(_Words):
 
     def age(self) -> str:
         age, row = self.it.value, self.it.facts[0]
-        told = f"{self.day(row.meta.get('said_at', ''))}你告诉我：{_to_user(row.text)}"
+        statement = f"{self.day(row.meta.get('said_at', ''))}你告诉我：{_to_user(row.text)}"
         if "-" not in age:
             return f"{age}岁：{'，'.join(_to_user(fact.text) for fact in self.it.facts)}。"
         least, _, most = age.partition("-")
-        return f"现在是{least}岁或{most}岁。{told}。生日是哪一天？"
+        return f"现在是{least}岁或{most}岁。{statement}。生日是哪一天？"
 
     def spoken(self) -> str:
         if not self.it.facts:
@@ -286,12 +286,12 @@ class _Chinese(_Words):
         return f"{'我' if self.it.value == 'agent' else '你'}在对话里说过：\n{turns}"
 
     def why(self) -> str:
-        told = f"你告诉过我：{said_back([row.text for row in self.it.facts], 'zh')}" if self.it.facts else ""
+        statement = f"你告诉过我：{said_back([row.text for row in self.it.facts], 'zh')}" if self.it.facts else ""
         if not self.it.current:
-            return f"因为{told}。" if told else "我没有找到答案：资料里没有，你也没有告诉过我。"
+            return f"因为{statement}。" if statement else "我没有找到答案：资料里没有，你也没有告诉过我。"
         place = attribution(Evidence(self.it.current[-1], 1.0), "zh")
         rule = f"资料里说：“{self.it.value}”{place}"
-        return f"因为{told}；{rule}" if told else f"因为{rule}"
+        return f"因为{statement}；{rule}" if statement else f"因为{rule}"
 
     def wishes(self) -> str:
         if not self.it.facts:

@@ -56,11 +56,11 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that is sure enough to be said; `none` where there is none."""
+        """The verdict, if it is sure enough to be said; else `none`."""
         if 1.0 - self.chances["none"] < _SPEAKS:
             return "none"
-        said: tuple[Verdict, ...] = ("yes", "no", "unknown")
-        best, second, _ = sorted(said, key=lambda verdict: -self.chances[verdict])
+        verdicts: tuple[Verdict, ...] = ("yes", "no", "unknown")
+        best, second, _ = sorted(verdicts, key=lambda verdict: -self.chances[verdict])
         sure = self.chances[best] >= max(_SURE, _LEAD * self.chances[second])
         return best if sure else "none"
 
@@ -123,8 +123,8 @@ class ChoiceJudge:
             decision = Decision("unknown", ask=ask, confidence=judgement.chances[verdict], by="model", reason="judged")
         else:
             decision = Decision(verdict, confidence=judgement.chances[verdict], by="model", reason="judged")
-        told = {fact.text: fact for fact in facts}
-        used = [told[decision.fact]] if decision.fact in told else []
+        by_text = {fact.text: fact for fact in facts}
+        used = [by_text[decision.fact]] if decision.fact in by_text else []
         if not used and option.fact is not None and option.bears >= SAID_FROM:
             used = [option.fact]
         return Answer((with_exception(option),), tuple(used), decision)

@@ -109,7 +109,7 @@ class Examination:
         with self._lock:
             model = self._model()
             if self._result is None and self._thread is None and model is not None:
-                self._result = _kept(model)
+                self._result = _stored_result(model)
                 if self._result is None:
                     self._thread = Thread(target=self._examine, args=(model,), name="dragoman-exam", daemon=True)
                     self._thread.start()
@@ -133,7 +133,7 @@ class Examination:
 
 
 def keep(model: LanguageModel, result: ExamResult) -> None:
-    """Keep a result for later processes."""
+    """Store a result for later processes."""
     file = _file(model)
     if file is None:
         return
@@ -145,7 +145,7 @@ def keep(model: LanguageModel, result: ExamResult) -> None:
         partial.replace(file)
 
 
-def _kept(model: LanguageModel) -> ExamResult | None:
+def _stored_result(model: LanguageModel) -> ExamResult | None:
     file = _file(model)
     try:
         kept = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}

@@ -45,7 +45,7 @@ _FIRST_STOP = re.compile(r"[,.!，。！]")
 
 
 def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
-    """A draft as the wishes ask; the same where they ask for nothing that concerns it."""
+    """The draft changed as the wishes ask, or unchanged where none concerns it."""
     by_kind = {row.meta.get("kind", ""): row for row in wishes}
     text, obeyed = draft.text, []
     if (length := by_kind.get("length")) is not None and length.meta["value"] != "detailed":
@@ -64,13 +64,13 @@ def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
 def wish_reply(learned: Learned, language: str, model_words: bool) -> str:
     """Return the reply to a turn that states or takes back standing wishes."""
     words = _WORDS["zh" if language == "zh" else "en"]
-    said = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
+    sentences = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
     followed = [row for row in learned.wishes if model_words or _is_followed(row)]
     if followed:
         promises = words["and"].join(_promise(row, words) for row in followed)
-        said.append(words["promised"].format(promises=promises))
-    said += [words["noted"].format(text=row.text.rstrip(".。")) for row in learned.wishes if row not in followed]
-    return ("" if language == "zh" else " ").join(said) or words["none"]
+        sentences.append(words["promised"].format(promises=promises))
+    sentences += [words["noted"].format(text=row.text.rstrip(".。")) for row in learned.wishes if row not in followed]
+    return ("" if language == "zh" else " ").join(sentences) or words["none"]
 
 
 def _is_followed(row: Passage) -> bool:
@@ -99,13 +99,13 @@ def _short(text: str, most: int, *, social: bool) -> str:
     text = _REASON.sub("", text)
     if "\n" in text:  # a list or rows: the choice of lines was the answer
         return text
-    found = _ANY_SOURCE.search(text)
-    source, body = (found[0], text[: found.start()]) if found else ("", text)
+    match = _ANY_SOURCE.search(text)
+    source, body = (match[0], text[: match.start()]) if match else ("", text)
     parts = list(sentences(body))
-    said = [part for part in parts if not _VERDICT.fullmatch(part)]
-    if len(said) <= most:
+    left = [part for part in parts if not _VERDICT.fullmatch(part)]
+    if len(left) <= most:
         return text
-    kept = set(said[:most]) | {part for part in parts if part not in said or part.rstrip().endswith(("?", "？"))}
+    kept = set(left[:most]) | {part for part in parts if part not in left or part.rstrip().endswith(("?", "？"))}
     joined = ("" if not body.isascii() and "。" in body else " ").join(part for part in parts if part in kept)
     return joined + source
 

@@ -62,14 +62,14 @@ def open_fault(
     """Why a model's answer cannot be said; "" where it can."""
     if _DECLINES.search(text):
         return "the model does not know either"
-    told = [turn.text for turn in task.context.turns]
+    dialogue = [turn.text for turn in task.context.turns]
     pieces = [piece.passage.indexed for piece in task.evidence]
     for sentence in sentences(text):
-        if strange := unsupported(sentence, [*pieces, *told, *names]):
+        if strange := unsupported(sentence, [*pieces, *dialogue, *names]):
             return f"unsupported: {', '.join(strange[:3])}"
     if frozenset(analyse(text)) <= frozenset(analyse(task.context.last)):
         return "repeats the question"
-    whole = Passage("evidence", task.evidence[0].source, "\n".join([*pieces, *told[-3:]]))
+    whole = Passage("evidence", task.evidence[0].source, "\n".join([*pieces, *dialogue[-3:]]))
     return (
         ""
         if max(critic.consistency([(Evidence(whole, 1.0), text)])) >= _CONSISTENT

@@ -26,7 +26,7 @@ _LONGEST = 240
 
 @dataclass(frozen=True, slots=True)
 class OlderVersion:
-    """A passage that a newer document contradicts: what it says, and of which day it is."""
+    """A passage that a newer document contradicts, with its date."""
 
     evidence: Evidence
     sentence: str

@@ -24,13 +24,13 @@ def with_reduction(
     """The answer, with the first sentence of its passage by which the user pays less for what is asked."""
     if not facts or answer.decision is not None or not _PAID.search(question):
         return answer
-    place, said = answer.options[0].evidence.id, " ".join(option.sentence for option in answer.options)
+    place, sentences = answer.options[0].evidence.id, " ".join(option.sentence for option in answer.options)
     asked = roots(analyse(question)) - GENERAL
-    others = _columns(options, place, analyse) - roots(analyse(said)) - asked
+    others = _columns(options, place, analyse) - roots(analyse(sentences)) - asked
     by_text = {fact.text: fact for fact in facts}
     for option in options:
         sentence = option.sentence
-        if option.evidence.id != place or read_row(sentence) is not None or is_said(option, said):
+        if option.evidence.id != place or read_row(sentence) is not None or is_said(option, sentences):
             continue
         words = roots(analyse(sentence))
         if effect(sentence.lower()) not in ("reduce", "waive") or not asked & words or others & words:
@@ -45,7 +45,7 @@ def with_reduction(
 
 
 def _columns(options: Sequence[Option], place: str, analyse: Analyse) -> frozenset[str]:
-    """The words that name the columns of the passage's table: a season's ticket is no day's."""
+    """The words that name the columns of the passage's table: a season ticket is no day ticket."""
     rows = [read_row(option.sentence) for option in options if option.evidence.id == place]
     return roots(analyse(" ".join(column for row in rows if row is not None for column, _ in row.cells)))
 

@@ -164,25 +164,25 @@ class UnifiedReader:
         pairs = [
             (piece, text) for task, said in zip(tasks, texts, strict=True) for text in said for piece in task.evidence
         ]
-        told = iter(self._critic.consistency(pairs))
+        consistencies = iter(self._critic.consistency(pairs))
         means = [
-            {text: _mean([next(told) for _ in task.evidence]) for text in said}
+            {text: _mean([next(consistencies) for _ in task.evidence]) for text in said}
             for task, said in zip(tasks, texts, strict=True)
         ]
         return [
-            [found[draft.text] for draft in drafts] if task.evidence else []
-            for task, drafts, found in zip(tasks, several, means, strict=True)
+            [agreement[draft.text] for draft in drafts] if task.evidence else []
+            for task, drafts, agreement in zip(tasks, several, means, strict=True)
         ]
 
     def _stand_ins(self, shape: TreeShape, task: ReadTask) -> dict[SourceName, SourceName]:
         """Each source that a task names by the one that the part knows it as."""
         about = {source.name: source.about for source in self._sources}
-        known = shape.grammar.sources
-        found = {}
+        trained = shape.grammar.sources
+        stand_ins = {}
         for name in (*task.plan.sources, *(piece.source for piece in task.evidence)):
-            like = [other for other in known if name in about and about.get(other) == about[name]]
-            found[name] = name if name in known else (like or list(known))[-1]
-        return found
+            like = [other for other in trained if name in about and about.get(other) == about[name]]
+            stand_ins[name] = name if name in trained else (like or list(trained))[-1]
+        return stand_ins
 
     def _with_basis(self, task: ReadTask, draft: Draft) -> Draft:
         """The draft with what it rests on; where the model said nothing, the best evidence, or that there is none."""
@@ -215,13 +215,13 @@ def _best_draft(drafts: Sequence[Draft], holding: Sequence[float], held: float) 
     """
     if len(drafts) == 1:
         return drafts[0]
-    said = [place for place, draft in enumerate(drafts) if draft.text.strip()]
-    if len(said) < 2:
-        best, agreement = said[0] if said else 0, 0.0
+    places = [place for place, draft in enumerate(drafts) if draft.text.strip()]
+    if len(places) < 2:
+        best, agreement = places[0] if places else 0, 0.0
     else:
-        holds = [holding[place] for place in said] if holding else []
-        place, agreement = most_agreed([drafts[place].text for place in said], holds, held if holding else 0.0)
-        best = said[place]
+        holds = [holding[place] for place in places] if holding else []
+        place, agreement = most_agreed([drafts[place].text for place in places], holds, held if holding else 0.0)
+        best = places[place]
     notes = {**drafts[best].notes, "drafts": len(drafts), "agreement": round(agreement, 3)}
     if holding:
         notes["holding"] = round(holding[best], 3)
@@ -236,8 +236,8 @@ def _mean(values: Sequence[float]) -> float:
 
 def _seed(writing: Writing, draft: int) -> int:
     """The seed of a draft: the same whenever the dialogue is, whatever it is answered with."""
-    told = json.dumps([draft, *([turn.speaker, turn.text] for turn in writing.context.turns)])
-    return int.from_bytes(blake2b(told.encode(), digest_size=4).digest()) >> 1  # below 2^31
+    content = json.dumps([draft, *([turn.speaker, turn.text] for turn in writing.context.turns)])
+    return int.from_bytes(blake2b(content.encode(), digest_size=4).digest()) >> 1  # below 2^31
 
 
 def _tenths(piece: Evidence) -> int:

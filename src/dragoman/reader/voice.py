@@ -115,7 +115,7 @@ class Voice:
         return Checked(said)
 
     def _may_answer(self, task: ReadTask) -> bool:
-        """Whether the model is asked in the place of a doubt; starts its examination where that is due."""
+        """Whether the model is asked where the rules are in doubt; starts its examination if that is due."""
         return may_answer(task) and examination_of(self._model).is_passed()
 
     def _checked_open(self, task: ReadTask, text: str) -> Checked:
@@ -124,22 +124,22 @@ class Voice:
         fault = open_fault(text, task, names=names, analyse=self._analyse, critic=self._critic)
         return Checked("", fault) if fault else Checked(text, "", supporting(text, task.evidence, self._analyse))
 
-    def _thinner(self, said: str, composed: Draft) -> str:
+    def _thinner(self, text: str, composed: Draft) -> str:
         """Why a text says less than the composed reply."""
         value = str(composed.notes.get("value", ""))
-        if value and not numbers(value) <= numbers(said):
+        if value and not numbers(value) <= numbers(text):
             return "leaves out the value"
         rule = str(composed.notes.get("rule", composed.text))
         words = frozenset(self._analyse(rule))
-        covered = len(words & frozenset(self._analyse(said))) / len(words) if words else 1.0
+        covered = len(words & frozenset(self._analyse(text))) / len(words) if words else 1.0
         return "" if covered >= _COVERED else "says less than the rule"
 
-    def _consistent(self, task: ReadTask, said: str, composed: Draft) -> bool:
+    def _consistent(self, task: ReadTask, text: str, composed: Draft) -> bool:
         pieces = [piece for piece in task.evidence if piece.id in composed.quoted]
         if not pieces:
             return True
         whole = Passage("evidence", pieces[0].source, " ".join(piece.passage.indexed for piece in pieces))
-        unaddressed = self._addresses.sub("", said) if self._addresses else said
+        unaddressed = self._addresses.sub("", text) if self._addresses else text
         return max(self._critic.consistency([(Evidence(whole, 1.0), unaddressed)])) >= self._consistency
 
     def _prompt(self, task: ReadTask, composed: Draft, facts: Sequence[Evidence]) -> Prompt:
@@ -160,8 +160,8 @@ class Voice:
 
 def _other_language(task: ReadTask, own: str) -> str:
     """The language that the user wants replies in, where it is not the agent's."""
-    wished = next((row.meta["value"] for row in task.context.wishes if row.meta.get("kind") == "language"), "")
-    return "" if wished in ("", {"en": "English", "zh": "Chinese"}.get(own[:2], "English")) else wished
+    language = next((row.meta["value"] for row in task.context.wishes if row.meta.get("kind") == "language"), "")
+    return "" if language in ("", {"en": "English", "zh": "Chinese"}.get(own[:2], "English")) else language
 
 
 def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequence[str]) -> Checked:
@@ -169,8 +169,8 @@ def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequenc
 
     Words cannot be compared with the evidence. Where the words for yes and no are not known, nothing decided is said.
     """
-    known = set().union(*(numbers(support) for support in (*supports, composed.text)))
-    if strange := numbers(text) - known:
+    supported = set().union(*(numbers(support) for support in (*supports, composed.text)))
+    if strange := numbers(text) - supported:
         return Checked("", f"unsupported: {', '.join(sorted(map(str, strange))[:3])}")
     if not numbers(str(composed.notes.get("value", ""))) <= numbers(text):
         return Checked("", "leaves out the value")
@@ -184,14 +184,14 @@ def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequenc
     return Checked(text)
 
 
-def _turned_round(said: str, decision: str, composed: str) -> str:
+def _turned_round(text: str, decision: str, composed: str) -> str:
     """Whether a text says the opposite of the decision."""
-    if decision == "yes" and _NO.match(said):
+    if decision == "yes" and _NO.match(text):
         return "says no where the decision is yes"
-    if decision == "no" and (_YES.match(said) or not (negated(said) or _NO.match(said))):
+    if decision == "no" and (_YES.match(text) or not (negated(text) or _NO.match(text))):
         return "says yes where the decision is no"
-    if decision == "unknown" and not re.search(r"[?？]", said):
+    if decision == "unknown" and not re.search(r"[?？]", text):
         return "does not ask back"
-    if not decision and negated(said) != negated(composed):
+    if not decision and negated(text) != negated(composed):
         return "differs in negation"
     return ""

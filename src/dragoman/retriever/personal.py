@@ -25,8 +25,7 @@ from dragoman.decision.subjects import people
 from dragoman.decision.times.waiting import tells_of_an_event
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text import lazy_re as re
-from dragoman.text.form import form
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything, form
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind
 

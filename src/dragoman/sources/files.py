@@ -74,6 +74,33 @@ class SourceFile:
     path: Path
     origin: str
 
+    @property
+    def suffix(self) -> str:
+        """The suffix of the name, in lower case."""
+        return self.path.suffix.lower()
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk; 0 if the file is gone."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def status(self) -> os.stat_result:
+        """Size and times of the file; raises an input error if it cannot be opened."""
+        try:
+            return self.path.stat()
+        except OSError as error:
+            raise InputError(
+                f"'{self.path.name}' cannot be opened: {error.strerror}.", remedy="Was it moved?"
+            ) from error
+
+    def is_at(self, base: Path) -> bool:
+        """Whether the file lies where its origin says, below `base`."""
+        place = os.path.join(base, self.origin)  # noqa: PTH118 - quick, by the million
+        return place == os.path.abspath(self.path)  # noqa: PTH100 - quick, by the million
+
 
 class SourceFiles(Collection[SourceFile]):
     """Files as the names in their folders, made into values one at a time: a folder may hold a million files."""

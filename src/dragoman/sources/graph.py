@@ -125,8 +125,8 @@ class SourceGraph:
     def _hint(self, name: SourceName) -> str:
         folded = {source_name.casefold(): source_name for source_name in self._sources}
         close = get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
-        meant = f" Did you mean '{folded[close[0]]}'?" if close else ""
-        return f"{meant} Declared: {', '.join(self._sources) or 'none'}."
+        suggestion = f" Did you mean '{folded[close[0]]}'?" if close else ""
+        return f"{suggestion} Declared: {', '.join(self._sources) or 'none'}."
 
 
 def _circle(path: list[SourceName]) -> SourceError:

@@ -7,7 +7,6 @@ of the store: the run remembers the rows that it has yet to add or remove.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,7 +141,7 @@ class IngestRun:
         self._failed.extend((-1, failure) for failure in files.failed)
         self._progress = progress
         if progress is not None:
-            self._total = sum(_size(file.path) for file in files.files)
+            self._total = sum(file.size for file in files.files)
 
     def remove_missing(self, files: FoundFiles) -> None:
         """Remove the passages of files under the paths that no longer exist."""
@@ -216,7 +215,7 @@ class IngestRun:
     def _unread(self, files: Iterable[SourceFile], waiting: list[_Changed]) -> Iterator[Shard[Loaded]]:
         """The files that the ledger does not list as complete; their descriptions are appended to `waiting`."""
         for place, file in enumerate(files):
-            if not _is_at(file, self._base):
+            if not file.is_at(self._base):
                 self._met.add(file.origin)
             self._tell(file.origin)
             try:
@@ -226,7 +225,7 @@ class IngestRun:
                 continue
             if looked is None:
                 self.counts.files += 1
-                self._done += _size(file.path)
+                self._done += file.size
                 continue
             changed, content = looked
             waiting.append(changed)
@@ -236,9 +235,9 @@ class IngestRun:
     def _looked_at(self, place: int, file: SourceFile) -> tuple[_Changed, bytes] | None:
         """A file with its bytes; None if the ledger lists it as complete."""
         entry = self._ledger.entry(file.origin)
-        if entry is not None and entry.refused and (self._retry or entry.readers != packages_of(_suffix(file))):
+        if entry is not None and entry.refused and (self._retry or entry.readers != packages_of(file.suffix)):
             entry = None
-        status = _status(file)
+        status = file.status()
         if entry is not None and entry.matches(status):
             self._same(place, file, entry)
             return None
@@ -360,7 +359,7 @@ class IngestRun:
 
     def _remember_refusal(self, changed: _Changed, reason: str) -> None:
         """Note why a file cannot be read, so that it is not read at every start."""
-        packages = packages_of(_suffix(changed.file))
+        packages = packages_of(changed.file.suffix)
         if packages is not None and not self._is_upload:
             entry = Entry(changed.digest, changed.size, changed.modified, 0, refused=reason, readers=packages)
             self._ledger.finish(changed.file.origin, entry)
@@ -379,7 +378,7 @@ class IngestRun:
         self._failed.append((place, Failure(file.origin, self._reasons.setdefault(reason, reason))))
         if isinstance(error, NoRoomError):
             self._full.append(file.origin)
-        self._done += _size(file.path)
+        self._done += file.size
 
     def _same(self, place: int, file: SourceFile, entry: Entry) -> None:
         if entry.refused:
@@ -431,29 +430,6 @@ class IngestRun:
     def _tell(self, name: str) -> None:
         if self._progress is not None:
             self._progress(min(round(self._done), self._total), self._total, name)
-
-
-def _status(file: SourceFile) -> os.stat_result:
-    try:
-        return file.path.stat()
-    except OSError as error:
-        raise InputError(f"'{file.path.name}' cannot be opened: {error.strerror}.", remedy="Was it moved?") from error
-
-
-def _suffix(file: SourceFile) -> str:
-    return file.path.suffix.lower()
-
-
-def _is_at(file: SourceFile, base: Path) -> bool:
-    """Whether a file lies where its origin says."""
-    return os.path.join(base, file.origin) == os.path.abspath(file.path)  # noqa: PTH100, PTH118 - quick, by the million
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _under(origin: str, roots: Iterable[str]) -> bool:

@@ -38,5 +38,5 @@ EVIDENCE = tuple(
 
 
 def is_probability(value: object) -> bool:
-    """A number in [0, 1]; NaN is none."""
+    """Whether a number is in [0, 1]; NaN is not."""
     return isinstance(value, int | float) and 0.0 <= value <= 1.0

@@ -7,9 +7,11 @@ bigrams, cut at function words so that the particles of a question do not drown 
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.caches import clear_caches, text_cache
 from dragoman.core.errors import UnknownNameError
 from dragoman.text import lazy_re as re
 from dragoman.text.cutting import jieba_module
@@ -116,7 +118,7 @@ class Analyser:
         return " ".join(filter(None, map(self._known.__getitem__, text.casefold().split())))
 
     def forget(self) -> None:
-        """Let go of the words seen so far."""
+        """Empty the cache of tokens."""
         self._known.clear()
 
     def _fresh(self, chunk: str) -> str:
@@ -219,3 +221,20 @@ def _number(piece: str) -> str:
 
 analyse = Analyser()
 """The analyser of an agent whose config says nothing else."""
+
+
+@text_cache(maxsize=4096)
+def words(text: str, language: str = "auto") -> tuple[str, ...]:
+    """The stems of a text in order; Chinese text as pairs of characters. Cached, as a dialogue repeats its turns."""
+    return _analyser(language if language in SNOWBALL else "auto")(text)
+
+
+def forget_texts() -> None:
+    """Empty every cache of this process that holds words of a user or a document."""
+    clear_caches()
+    _analyser.cache_clear()
+
+
+@cache
+def _analyser(language: str) -> Analyser:
+    return Analyser(language=language, stop_words=False)

@@ -18,9 +18,9 @@ from dragoman.text.sentences import sentences
 DEPENDS = {"en": "That depends", "zh": "这要看情况"}
 """How a reply that asks back begins."""
 ASKS = "asks"
-"""Note of a draft: the question back with which it ends. A quotation or a model's own question is none."""
+"""Note of a draft: the question back with which it ends; a question that is quoted or a model's has no such note."""
 APPLIES = {"en": "Does this apply to you?", "zh": "你符合这个条件吗？"}
-"""What is asked where a rule depends on something of the user's that nobody can name."""
+"""The question back where a rule depends on something about the user that code cannot name."""
 SAID_TO_APPLY = _APPLIES, _APPLIES_NOT = "That applies to me.", "That does not apply to me."
 """The answers to it as statements, which memory does not keep."""
 ACKNOWLEDGES = ("Got it:", "记下了：")
@@ -230,14 +230,14 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     question = asked.strip().rstrip(" ?")
     if question == APPLIES["en"].rstrip("?") and (polar := _NO.match(bare) or _YES.match(bare)):
         own = bare[polar.end() :].strip(" ,.;:-–")
-        said = _APPLIES_NOT if _NO.match(bare) else _APPLIES
-        return f"{said} {own[:1].upper()}{own[1:]}." if _OWN_SENTENCE.match(own) else said
+        template = _APPLIES_NOT if _NO.match(bare) else _APPLIES
+        return f"{template} {own[:1].upper()}{own[1:]}." if _OWN_SENTENCE.match(own) else template
     named = _by_name(question, bare) or _place(question, bare) or _one_of_two(question, bare) or _since(question, bare)
     if named:
         return f"{named}."
     how = _HOW.match(question)
     if how and not _OWN_SENTENCE.match(bare):
-        return _stated(how["subject"], "is", _measured(_number_of(bare), how["what"].lower()))
+        return _as_statement(how["subject"], "is", _measured(_number_of(bare), how["what"].lower()))
     no = _NO.match(bare)
     polar = no or _YES.match(bare)
     if polar:
@@ -253,17 +253,17 @@ def statement_of(asked: str, answer: str) -> str:  # noqa: PLR0911 - one return 
     asks = _WH.match(question)
     if asks and not _OWN_SENTENCE.match(bare):
         value = f"{bare} kg" if bare.isdigit() and asks["rest"].startswith("weigh") else bare
-        return _stated(asks["subject"], "", f"{asks['rest']} {value}")
+        return _as_statement(asks["subject"], "", f"{asks['rest']} {value}")
     be = _BE.match(question)
     if be and re.match(r"(?:since|for|until|from) ", bare, re.IGNORECASE):
-        return _stated(be["subject"], "is", f"{be['rest']} {bare}")
+        return _as_statement(be["subject"], "is", f"{be['rest']} {bare}")
     if be and re.match(r"(?:just |only )?an? \w+", bare, re.IGNORECASE):  # "Are you a member?" - "just a visitor"
-        return _stated(be["subject"], "is", re.sub(r"^(?:just|only) ", "", bare, flags=re.IGNORECASE))
+        return _as_statement(be["subject"], "is", re.sub(r"^(?:just|only) ", "", bare, flags=re.IGNORECASE))
     return f"{bare}."
 
 
 def _by_name(question: str, answer: str) -> str:
-    """An answer that begins with a pronoun, about whom was asked: "he's 6" is "Leo is 6"; empty for all others."""
+    """An answer with the name that was asked about for its pronoun: "he's 6" is "Leo is 6"; empty for all others."""
     subject = next((match["subject"] for form in (_HOW, _BE, _DO, _WH) if (match := form.match(question))), "you")
     pronoun = _PRONOUN.match(answer)
     if pronoun is None or subject.lower() in ("you", "he", "she", "they") or pronoun.end() == len(answer):
@@ -279,10 +279,10 @@ def _one_of_two(question: str, answer: str) -> str:
     if either is None:
         return ""
     one, other = (_content(either[name]) for name in ("one", "other"))
-    said = _content(answer)
-    if bool(said & (one - other)) == bool(said & (other - one)):
+    words = _content(answer)
+    if bool(words & (one - other)) == bool(words & (other - one)):
         return ""
-    return f"I have {either['one'] if said & (one - other) else either['other']}"
+    return f"I have {either['one'] if words & (one - other) else either['other']}"
 
 
 def _place(question: str, answer: str) -> str:
@@ -345,18 +345,18 @@ def _polar(question: str, bare: str, polar: re.Match[str], *, denied: bool) -> s
         )
         rest = f"{be['rest']} {since}".strip() if not denied else be["rest"]
         denial = f"no longer {rest}" if ended else f"not {rest}"
-        stated = _stated(be["subject"], "is", denial if denied else rest)
+        stated = _as_statement(be["subject"], "is", denial if denied else rest)
         kind = re.match(r"(?:i am |i'm |just |only |but |rather )*(?P<what>an? [\w' -]{2,40})$", after, re.IGNORECASE)
         return (
-            f"{stated} {_stated(be['subject'], 'is', kind['what'])}"
+            f"{stated} {_as_statement(be['subject'], 'is', kind['what'])}"
             if denied and kind
             else _joined(stated, after, since)
         )
     if do:
         verb = do["verb"].lower()
         if verb in ("do", "does"):
-            return _joined(_stated(do["subject"], "do not" if denied else "", do["rest"]), after, since)
-        return _joined(_stated(do["subject"], f"{verb} not" if denied else verb, do["rest"]), after, since)
+            return _joined(_as_statement(do["subject"], "do not" if denied else "", do["rest"]), after, since)
+        return _joined(_as_statement(do["subject"], f"{verb} not" if denied else verb, do["rest"]), after, since)
     return ""
 
 
@@ -373,7 +373,7 @@ def _with_preposition(question: str, value: str) -> str:
     return f"{'at' if 'time' in question.lower() else 'on'} {value}"
 
 
-def _stated(subject: str, verb: str, rest: str) -> str:
+def _as_statement(subject: str, verb: str, rest: str) -> str:
     """A statement about the one who was asked about: "you" becomes "I"."""
     third = subject.lower() not in ("you", "they")
     if verb == "is":

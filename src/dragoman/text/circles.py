@@ -33,7 +33,7 @@ def loops(text: str) -> bool:
 
 
 class Unwinding:
-    """A text as it comes, letter by letter: all pieces that are let through are the text unwound."""
+    """A streamed text without its repetitions: the pieces that are let through make up the text unwound."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -60,8 +60,8 @@ class Unwinding:
         self._sure = len(self._text)
         return self._fresh()
 
-    def _go_on(self, said: str) -> None:
-        self._text, self._round, self._place = self._text + said, "", 0
+    def _go_on(self, text: str) -> None:
+        self._text, self._round, self._place = self._text + text, "", 0
         repeated, period = _repeated(self._text)
         overlap = self._sure - (len(self._text) - repeated)
         if period and overlap > 0:  # of what was told already nothing is taken back: the circle begins after it
@@ -103,16 +103,16 @@ def _is_circle(repeated: int, period: int) -> bool:
     return repeated >= max(2 * period, _LEAST - period)
 
 
-def _clause_left(said: str, next_round: str) -> str:
+def _clause_left(text: str, next_round: str) -> str:
     """Return the rest of the clause in which a text breaks off, since a repetition may begin inside a clause.
 
     Where the circle has no end of a clause, what is missing of the word.
     """
-    if said.rstrip()[-1:] in (*_BETWEEN, *_END):
+    if text.rstrip()[-1:] in (*_BETWEEN, *_END):
         return ""
     clause = _CLAUSE.match(next_round)
     if clause and clause.end() < len(next_round):
         return clause.group()
     word = _WORD.match(next_round)
-    is_within = word and word.end() < len(next_round) and said[-1].isascii() and said[-1].isalnum()
+    is_within = word and word.end() < len(next_round) and text[-1].isascii() and text[-1].isalnum()
     return word.group() if word and is_within else ""

@@ -13,7 +13,6 @@ from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request, means_everything
 from dragoman.text.inferences import is_inference
-from dragoman.text.known import asks_for_everything
 from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 
@@ -50,6 +49,17 @@ class Form:
 
 
 _P = tables("form")
+_EVERYTHING = re.compile(
+    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|\bknow of me\b"
+    r"|\bwhat (?:have|did) i (?:already )?(?:told|tell) you(?: so far| before| already| until now)?\W*$"
+    r"|\b(?:what|everything|all) i(?:'ve| have)? (?:already )?(?:told|said to) you"
+    r"(?: so far| before| already| until now)?\W*$"
+    r"|\beverything (?:that )?(?:you (?:know|remember|noted|stored)|i(?:'ve| have)? told you)\b"
+    r"|[你您](?:都|还)?(?:记住|记得|记了|知道|了解)(?:了)?我?(?:的)?(?:哪些|什么|啥|多少)(?:事|信息|情况)|记住我(?:些|的)?什么"
+    r"|关于我|了解我|记得我(?:些|点|的)?什么|知道我(?:些|点|的)?什么|我(?:都)?告诉过你(?:些|了)?什么",
+    re.IGNORECASE,
+)
+_NARROW = re.compile(r"\babout me (?:and|in) |\babout (?:my|me being)\b|\bremember me to\b", re.IGNORECASE)
 _SOCIAL_ACTS: tuple[Act, ...] = ("thanks", "farewell", "wellbeing", "greeting", "acknowledgement")
 _EDGES = " \t\n.,!?;:~…。，！？；：～-–—)(\"'“”‘’*"
 _OWNED = re.compile(
@@ -251,3 +261,8 @@ def _about(core: str, bare: str) -> About:
     if _P["identity"].search(bare) or _P["bot_surely"].search(bare):
         return "bot"
     return "you" if _P["bot"].search(bare) and not _P["bot_false"].search(bare) else "world"
+
+
+def asks_for_everything(text: str) -> bool:
+    """Whether a question wants all that is remembered about the user, and no single fact."""
+    return bool(_EVERYTHING.search(text)) and not _NARROW.search(text)

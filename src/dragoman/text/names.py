@@ -19,8 +19,8 @@ _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile(r"['’]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KINDS = 3
-"""A last word that so many names share says what kind of thing they are, and people leave it off. A word that is said
-under so many names is common."""
+"""A last word that this many names share names their kind ("Harbour Hotel"), and people leave it off. A word that the
+texts of this many names share is common."""
 _DISTINCT = 5
 """Letters of a single word that may stand for a longer name, or be misspelt."""
 _SHORT = 3
@@ -51,7 +51,7 @@ class Names:
         keeps_texts(self)
 
     def clear_cache(self) -> None:
-        """Let go of the texts that names were looked for in."""
+        """Empty the cache of texts."""
         self._said.cache_clear()
 
     def find(self, text: str) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Names:
         return tuple(names)
 
     def _find(self, text: str) -> Mapping[str, bool]:
-        """The names in order; whether each is surely meant."""
+        """The names in order, each with whether it is surely meant."""
         tokens = words_of(text)
         places: dict[str, tuple[int, bool]] = {}
         free = [True] * len(tokens)
@@ -129,7 +129,7 @@ def words_of(text: str) -> list[str]:
 
 
 def common_words(texts: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The words that are said under several names: `texts` gives pairs of a name and a text below it."""
+    """Words that occur in the texts of several names; `texts` are pairs of a name and a text about it."""
     under: dict[str, set[str]] = defaultdict(set)
     for name, text in texts:
         for word in set(words_of(text)):

@@ -51,7 +51,7 @@ _LEAVE = re.compile(
     r"(?:still |even )?(?:ok|okay|all right|alright|allowed|possible|permitted|fine|acceptable)(?: [a-z]+){0,3}\?$",
     re.IGNORECASE,
 )
-"""A wish, and whether it may be: "We want to camp four nights. Is that ok?"."""
+"""A wish and the question whether it is allowed: "We want to camp four nights. Is that ok?"."""
 _FURTHEST = 4
 _MOST_WORDS = 16
 _MOST_MENTIONS = 8
@@ -59,7 +59,7 @@ _SPOKEN = 16
 _DEEPEST = 40
 """How many turns may lean one on the other."""
 _NEAR = 80
-"""How far before a name the end of the sentence before it is looked for."""
+"""How many characters before a name are searched for the end of the sentence before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,15 @@ def told_and_wished(turn: str) -> tuple[str, str] | None:
     return turn[: wish.start()].strip(), f"Can {'I' if who == 'i' else who} {wish['what']}?"
 
 
-def _resolved(context: Context, known: dict[int, SearchText], depth: int) -> SearchText:
-    """`standalone`, with the queries of earlier turns `known` by their number: each is resolved once."""
+def _resolved(context: Context, resolved: dict[int, SearchText], depth: int) -> SearchText:
+    """`standalone`, with the queries of earlier turns in `resolved` by their number, so that each is resolved once."""
     text = plainly_asked(spelt(" ".join(context.last.split())))
     turn = _asked(text)
     lean = leaning(text)
     alone = SearchText(turn, turn=turn)
     if lean is None or not context.history or not depth or form(text).act in SOCIAL:
         return alone
-    carried = _carried(context.history, known, depth - 1, whole=lean == "fragment", present=turn)
+    carried = _carried(context.history, resolved, depth - 1, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
 
 
@@ -119,16 +119,18 @@ def _asked(turn: str) -> str:
     return mirrored(core) if shape.about == "bot" else core
 
 
-def _carried(history: tuple[Turn, ...], known: dict[int, SearchText], depth: int, *, whole: bool, present: str) -> str:
+def _carried(
+    history: tuple[Turn, ...], resolved: dict[int, SearchText], depth: int, *, whole: bool, present: str
+) -> str:
     """The topic of the turns before: of the nearest user turn that has one, and of the reply after it."""
     words: list[str] = []
     users = [i for i, turn in enumerate(history) if turn.speaker == "user"][-_FURTHEST:]
     for i in reversed(users):
         if form(history[i].text).act in SOCIAL or _is_noted(history, i):
             continue
-        before = known.get(i)
+        before = resolved.get(i)
         if before is None:
-            before = known[i] = _resolved(Context(history[: i + 1]), known, depth)
+            before = resolved[i] = _resolved(Context(history[: i + 1]), resolved, depth)
         words = [*before.carried.split(), *_topic(before.turn, whole=whole)]
         if words:
             break

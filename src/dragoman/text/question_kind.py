@@ -1,4 +1,4 @@
-"""Kind of reply that a question expects: yes or no, a choice, an amount, or something else."""
+"""What a question expects: a kind of reply (yes or no, a choice, an amount) and of answer (a price, a time, a name)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
-from dragoman.text.expect import wants
 from dragoman.text.form import form, unwrapped
 from dragoman.text.language import language
+from dragoman.text.patterns import tables
 from dragoman.text.spelling import spelt
 
 QuestionKind: TypeAlias = Literal["polar", "choice", "amount", "open"]
 
+_NAMED = {"who": "person", "where": "place"}
+_WANTS = tables("wants")
+# People and places are known by the capitals of their names; everything else may be written either way.
+_OFFERS = tables("offers", lambda kind: 0 if kind in _NAMED else re.IGNORECASE)
 _LEAD = r"^(?:and |but |so |then |or |also |in that case |ok(?:ay)? |well )?"
 _POLAR = re.compile(
     _LEAD
@@ -72,3 +76,22 @@ def question_kind(text: str) -> QuestionKind:
     ):
         return "polar"
     return "choice" if _CHOICE.search(core) else "open"
+
+
+@text_cache(maxsize=2048)
+def wants(question: str) -> frozenset[str]:
+    """The kinds of answer that a question asks for; none for a plain yes or no."""
+    kinds = {kind for kind, pattern in _WANTS.items() if pattern.search(question)}
+    if "year" in kinds or "day" in kinds:
+        kinds.discard("time")
+    if "phone" in kinds and re.search(r"\bnumber\b|\bring\b|phone|电话", question, re.IGNORECASE):
+        kinds -= {"count", "place", "person"}
+    if "price" in kinds:
+        kinds -= {"count", "time", "place", "person"}
+    return frozenset(kinds)
+
+
+@text_cache(maxsize=8192)
+def offers(sentence: str) -> frozenset[str]:
+    """The kinds of answer that a sentence could give."""
+    return frozenset(_NAMED.get(kind, kind) for kind, pattern in _OFFERS.items() if pattern.search(sentence))

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dragoman.core.values import Context
 from dragoman.text import lazy_re as re
 from dragoman.text.ask_back import Resumed
-from dragoman.text.form import form
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import asks_for_everything, form
 from dragoman.text.language import language
 from dragoman.text.second_person import second_person
 from dragoman.text.spelling import spelt

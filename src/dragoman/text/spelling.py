@@ -78,7 +78,7 @@ _LEFT_OUT = tuple(
         (rf"{_BEFORE_DAY}mon(?={_AFTER_DAY})", r"\1 Monday"),
     )
 )
-"""Spellings that several words tell: "my dads 71" is "my dad's 71"."""
+"""Missing apostrophes that the next word gives away: "my dads 71" is "my dad's 71"."""
 _NAMED = re.compile(r"\b(?P<before>called |named |'s name is |I'm )(?P<name>[a-z][\w'’-]+)(?=(?P<end>[,.!?;]|$)?)")
 """A name without its capital, perhaps: "my dog is called rex", "I'm tariq, ..."."""
 _FINAL_ASKING = re.compile(r"(?<=[\u4e00-\u9fff])(?:不|(?<!还)没|(?<![什怎那这多要])么)(?=[啊呀哈]?[？?。!！]*$)")
@@ -92,7 +92,7 @@ def spelt(text: str) -> str:
     plain = _FOR_SOMEBODY.sub("for", _FOR.sub("for", text)) if "4" in text else text
     plain = _TO.sub("to", plain) if "2" in plain else plain
     if not spellings.keys().isdisjoint(map(str.lower, _WORD.findall(plain))):  # most texts have no such word
-        plain = _WORD.sub(lambda word: _meant(word[0], spellings), plain)
+        plain = _WORD.sub(lambda word: _corrected(word[0], spellings), plain)
     plain = untyped(_NAMED.sub(_capital, plain))
     for pattern, instead in _LEFT_OUT:
         plain = pattern.sub(instead, plain)
@@ -112,8 +112,8 @@ def _capital(match: re.Match[str]) -> str:
     return match["before"] + name.capitalize()
 
 
-def _meant(said: str, known: dict[str, str]) -> str:
-    if len(said) == 1 and said.isupper():  # an initial
-        return said
-    meant = known.get(said.lower(), said)
-    return meant[0].upper() + meant[1:] if said[0].isupper() and meant else meant
+def _corrected(word: str, corrections: dict[str, str]) -> str:
+    if len(word) == 1 and word.isupper():  # an initial
+        return word
+    corrected = corrections.get(word.lower(), word)
+    return corrected[0].upper() + corrected[1:] if word[0].isupper() and corrected else corrected

@@ -26,7 +26,7 @@ _LONGEST = 4000
 _COMMON = 20_000
 """Up to which place of the list a word is common enough to be meant."""
 _SHORT, _COMMONEST = 4, 400
-"""A word of so many letters is changed only where two of them changed places, and into a very common one: "taht"."""
+"""A short word is corrected only where two letters changed places, and only into a very common word: "taht"."""
 _RAREST = 40_000
 """From which place on a word is too rare for its inflected forms to be meant: "alowed" is no form of "alow"."""
 _UNLISTED = frozenset(("arepa", "arepas", "chili", "matcha", "panna"))
@@ -43,8 +43,8 @@ def untyped(text: str) -> str:
     unknown = [word for word in _WORD.findall(opening) if not _is_known(word)]
     if not unknown or len(unknown) > _MOST or len(unknown) > _SHARE * len(_ANY_WORD.findall(opening)):
         return text
-    meant = {word: _meant(word) for word in unknown}
-    return _WORD.sub(lambda match: meant.get(match[0], match[0]), text)
+    corrections = {word: _correction(word) for word in unknown}
+    return _WORD.sub(lambda match: corrections.get(match[0], match[0]), text)
 
 
 @text_cache(maxsize=8192)
@@ -66,7 +66,7 @@ def _is_known(word: str) -> bool:
 
 
 @text_cache(maxsize=4096)
-def _meant(word: str) -> str:
+def _correction(word: str) -> str:
     """The likeliest word that is one slip away and begins with the same letter; else the word itself.
 
     People leave letters out, or change their places, more often than they type one too many.
@@ -85,7 +85,7 @@ def _meant(word: str) -> str:
 
 
 def _keeps_letters(word: str, other: str) -> bool:
-    """Whether a word has every letter that was typed: one was left out, two changed places, or one is doubled."""
+    """Whether a correction keeps every typed letter: it adds one, swaps two, or undoubles one."""
     if len(other) < len(word):
         return any(a == b and word[:i] + word[i + 1 :] == other for i, (a, b) in enumerate(pairwise(word)))
     return not set(word) - set(other)

@@ -190,7 +190,7 @@ def wishing(text: str) -> Wishing:
             ends_all = True
         elif taken := _taken_back(bare, whole):
             ended.extend(taken)
-        elif wishes := _stated(bare, whole):
+        elif wishes := _wishes_in(bare, whole):
             wished.extend(wishes)
         else:
             rest.append(whole)
@@ -209,7 +209,7 @@ def _peeled(bare: str) -> str:
     return bare
 
 
-def _stated(bare: str, whole: str) -> list[Wish]:
+def _wishes_in(bare: str, whole: str) -> list[Wish]:
     core = _peeled(bare)
     parts = [core] if _one(core, whole) else re.split(r",? and (?:also )?|, |，", core)
     wishes = [_one(_peeled(part), whole) for part in parts[:3]]

@@ -19,8 +19,6 @@ from dragoman.train.spec import Recipe
 _BINARY = (ANSWERS, BEARS, NEEDS)
 _ABSENT = -1.0
 _CHUNK = 8
-UNSUPPORTED = len(ENTAILMENTS)
-"""Class of claims that are neutral or contradicted, without distinction."""
 
 
 def texts_of(row: PairRow) -> Text:

@@ -24,7 +24,7 @@ from dragoman.decision.clauses import LONGEST_BETWEEN
 from dragoman.memory import patterns as memory_patterns
 from dragoman.memory.english.fragments import LONGEST_FRAGMENT
 from dragoman.memory.facts import LONGEST_SENTENCE
-from dragoman.memory.recall.questions import LONGEST_QUESTION
+from dragoman.memory.recall.question_forms import LONGEST_QUESTION
 from dragoman.text import lazy_re
 from dragoman.text import patterns as text_patterns
 from dragoman.text.forget.requests import MOST_CHARACTERS
@@ -45,8 +45,8 @@ BOUNDS = {
     "dragoman.memory.english.relations._AROUND instruction": LONGEST_SENTENCE,
     "dragoman.decision.clauses._ALTERNATIVE": LONGEST_BETWEEN,
     "dragoman.memory.recall.matters._ASKED": LONGEST_QUESTION,
-    "dragoman.memory.recall.questions._CLOSING": LONGEST_QUESTION,
-    "dragoman.memory.recall.questions._SLOTS": LONGEST_QUESTION,
+    "dragoman.memory.recall.question_forms._CLOSING": LONGEST_QUESTION,
+    "dragoman.memory.recall.question_forms._SLOTS": LONGEST_QUESTION,
     "dragoman.decision.facts._YES": LONGEST_FACT,
     "dragoman.decision.questions._PRICE": LONGEST_FACT,
     "dragoman.decision.questions._PAY": LONGEST_FACT,

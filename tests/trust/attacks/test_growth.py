@@ -18,6 +18,7 @@ from dragoman.memory.correction import corrected
 from dragoman.memory.facts import LONGEST_SENTENCE, facts
 from dragoman.server.turns.forget_requests import asks_to_forget
 from dragoman.text import claims
+from dragoman.text.analyse import forget_texts
 from dragoman.text.ask_back import DEPENDS, resumed
 from dragoman.text.circles import loops
 from dragoman.text.forget.requests import MOST_CHARACTERS, forget_request, means_everything
@@ -28,7 +29,6 @@ from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
-from dragoman.text.words import forget_texts
 
 from . import expressions, growth
 

@@ -1,4 +1,4 @@
-"""`dragoman memory`: bring memories from other programs, take them along, set a user's time zone."""
+"""`dragoman memory`: import memories from other programs, export them, set a user's time zone."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ChatLoop:
         self._question = ""
         self._is_last_kept = True
         self._console = rendering.out() if console is None else console
-        self._reply_to = self._spoken if reply_to is None else reply_to
+        self._reply_to = self._streamed_reply if reply_to is None else reply_to
         self._next_line = next_line
         self._last: Reply | None = None
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
@@ -106,7 +106,7 @@ class ChatLoop:
         if reply is not None:
             self._last, self._question, self._is_last_kept = reply, line, chosen.keep
 
-    def _spoken(self, line: str, control: TurnControl) -> Reply | None:
+    def _streamed_reply(self, line: str, control: TurnControl) -> Reply | None:
         """The reply to a message, written while it is made."""
         pieces = self._assistant.stream(line, user=self._user, dialogue=self._dialogue, **options_of(control))
         reply = speak(pieces, self._console)

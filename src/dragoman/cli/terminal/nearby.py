@@ -48,7 +48,7 @@ def first_offer(assistant: Assistant) -> str:
 
 
 def nearby(ports: Mapping[str, int] = PORTS) -> list[Nearby]:
-    """The servers that answer on this machine with a list of models of their own kind."""
+    """The model servers of known kinds that answer on this machine."""
     return [server for profile, port in ports.items() if (server := _probe(profile, port)) is not None]
 
 

@@ -30,7 +30,7 @@ _KIN = (
     frozenset({"vehicle", "vehicle_height"}),
     frozenset({"mobility", "health"}),
 )
-"""Attributes that a question alone cannot tell apart: whoever asks to join may be too young or not a member."""
+"""Attributes that a question alone cannot tell apart: a refused "May I join?" may be about age or membership."""
 _FREQUENT = ("diet", "mobility", "health", "age_range")
 """Attributes of which every house has rules if they apply: frequent in questions, and beyond comparison by code."""
 _EXEMPTED = ("min_age", "max_age", "residence", "weekday", "group_max", "luggage", "vehicle", "max_weight")

@@ -57,8 +57,8 @@ def alternative(sentence: str, facts: Sequence[str], question: str, analyse: Ana
         if of_one == of_other or max(of_one, of_other) < _SHARE or _NOT.search(text):
             continue
         value, group = (pair["first"], pair["one"]) if of_one > of_other else (pair["second"], pair["other"])
-        said = f"{value} {pair['joint']} {group}"
-        return Alternative(f"{said[:1].upper()}{said[1:]}", "" if text == question else text)
+        statement = f"{value} {pair['joint']} {group}"
+        return Alternative(f"{statement[:1].upper()}{statement[1:]}", "" if text == question else text)
     nouns = [_ARTICLE.sub("", pair[name]).split()[-1].lower() for name in ("one", "other")]
     if nouns[0] == nouns[1] and re.match(r"an? ", pair["one"], re.IGNORECASE):
         return Alternative(ask=f"Is yours {pair['one'].lower()} or {pair['other'].lower()}?")

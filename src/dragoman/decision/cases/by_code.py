@@ -27,7 +27,7 @@ _PLAIN_QUESTIONS = {"pay": "Do I have to pay?", "permit": "Can I?", "price": "Ho
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleSentence:
     """A sentence of a passage, and the sentence after it."""
 
     sentence: str
@@ -36,7 +36,7 @@ class Rule:
 
 
 def by_code(  # noqa: PLR0911 - one return a way to decide
-    question: str, facts: Sequence[str], rule: Rule, analyse: Analyse, today: date | None = None
+    question: str, facts: Sequence[str], rule: RuleSentence, analyse: Analyse, today: date | None = None
 ) -> Decision:
     """Decide a sentence under its heading, or the user's cell of a table row, by code."""
     if language(question) == "zh":
@@ -74,14 +74,14 @@ def by_code(  # noqa: PLR0911 - one return a way to decide
 
 
 def by_waiting_time(
-    question: str, facts: Sequence[str], rule: Rule, analyse: Analyse, today: date | None
+    question: str, facts: Sequence[str], rule: RuleSentence, analyse: Analyse, today: date | None
 ) -> Decision | None:
     """Decide a sentence by how long ago it is what the user tells."""
     passage = rule.passage
     return waited(rule.sentence, facts, question, analyse, today, (passage.title, *passage.headings))
 
 
-def _chinese(question: str, facts: Sequence[str], rule: Rule) -> Decision:
+def _chinese(question: str, facts: Sequence[str], rule: RuleSentence) -> Decision:
     """Decide a Chinese sentence, or a table row that the question names, by code."""
     row, wanted = read_row(rule.sentence), chinese_applies.target(question)
     decision = None
@@ -98,6 +98,6 @@ def _chinese(question: str, facts: Sequence[str], rule: Rule) -> Decision:
         return decision
     # Food and steps are decided by category in both languages.
     if wanted in ("permit", "choice"):
-        known = chinese_applies.told(tuple(facts), question)
-        decision = hazards.decide(rule.sentence, known.situation, 1.0)
+        user = chinese_applies.told(tuple(facts), question)
+        decision = hazards.decide(rule.sentence, user.situation, 1.0)
     return decision or Decision("none", confidence=0.1)

@@ -78,7 +78,7 @@ def is_exception(sentence: str) -> bool:
 
 
 def _under(clause: RuleClause, heading: str) -> RuleClause:
-    """A clause under a heading that names the user: "孕妇" over "满36周的不能乘机"."""
+    """Decide a clause whose heading names the user: "孕妇" over "满36周的不能乘机"."""
     return clause if clause.groups else replace(clause, groups=(Group(heading, (), heading),))
 
 

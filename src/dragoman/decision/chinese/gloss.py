@@ -138,7 +138,7 @@ def _words() -> _Words:
 
 
 def cut(run: str) -> list[str]:
-    """The likeliest words of a run of Chinese characters."""
+    """The most probable segmentation of a run of Chinese characters into words."""
     words = _words()
     size = len(run)
     best, start = [0.0] + [-math.inf] * size, [0] * (size + 1)
@@ -160,7 +160,7 @@ def gloss(text: str) -> str:
     if cjk_count(text) == 0:
         return text
     plain = re.sub(rf"我家?(?=(?:{_KIN}))", "我的", normalise(text))
-    plain = _asked(_PAYS.sub("要付钱", _EVERY_WEEK.sub("每个星期", plain)))
+    plain = _question_order(_PAYS.sub("要付钱", _EVERY_WEEK.sub("每个星期", plain)))
     for pattern, replacement in _TURNS:
         plain = pattern.sub(replacement, plain)
     glosses = _words().gloss
@@ -180,7 +180,7 @@ def _row(line: str) -> str:
     return "; ".join(": ".join(map(gloss, cell.split(": "))) for cell in line.split("; "))
 
 
-def _asked(text: str) -> str:
+def _question_order(text: str) -> str:
     """A question with the verb first, as English asks: "Can I bring pet?", "How much does room cost?"."""
     modal = _MODAL.search(text) if _POLAR.search(text) else None
     if modal is None and _POLAR.search(text):

@@ -62,7 +62,7 @@ def asked_verb(question: str) -> str:
 
 @text_cache(maxsize=64)
 def user_case(facts: tuple[str, ...], question: str) -> UserCase:
-    """The facts about whom a question is about; 他 and 她 are whoever the last fact about somebody else was about."""
+    """The facts about the person of a question; 他 and 她 mean the person of the last fact that is not about the user."""
     read = situation(facts, question)
     subjects = [subject_of_fact(normalise(fact), read.people, USER) for fact in facts]
     subject = read.subject

@@ -200,7 +200,7 @@ def _clause(text: str, verb: str = "") -> RuleClause:
             return RuleClause(text, "permit", groups, exceptions, "who")
     effect, place = _effect(plain)
     if effect == "none" and verb:
-        effect, place = _done(plain, verb)
+        effect, place = _effect_without_modal(plain, verb)
     only_do = _ONLY_DO.search(plain)
     if only_do and (effect in ("none", "permit") or only_do.start() < place):
         groups = groups_of(plain[: only_do.start()])
@@ -221,7 +221,7 @@ def _clause(text: str, verb: str = "") -> RuleClause:
     return RuleClause(text, effect, groups, exceptions, only, subject=_subject(plain[:place]))
 
 
-def _done(plain: str, verb: str) -> tuple[Effect, int]:
+def _effect_without_modal(plain: str, verb: str) -> tuple[Effect, int]:
     """Whether a clause without a modal verb says that something is done, or that it is not."""
     place = plain.find(verb)
     if place < 0:
@@ -388,7 +388,7 @@ def _kinds(fact: str) -> list[str]:
 
 
 def _sibling(description: str, plain: str) -> bool | None:
-    """False where a fact names another card or ticket of the same kind: whoever has a 季卡 is no holder of a 月卡."""
+    """False where a fact names another card or ticket of the same kind: a 季卡 is no 月卡."""
     own = re.search(r"(?P<which>[^的有买办持]{1,2})(?P<kind>[卡票证板])", canonical(description))
     if own is None:
         return None

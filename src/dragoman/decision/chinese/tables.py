@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.decision.chinese.applies import eligible
-from dragoman.decision.chinese.question import Target
 from dragoman.decision.chinese.words import canonical, content, tokens
 from dragoman.decision.numerals import normalise
 from dragoman.decision.tables.cells import Row, read_row
 from dragoman.decision.values import Decision
 from dragoman.text import lazy_re as re
-from dragoman.text.expect import offers, wants
+from dragoman.text.question_kind import offers, wants
 
 _HOW_MUCH = re.compile("多少(?!人|个|天|次)")
 _MONEY = re.compile(r"\d[万千]?(?:元|块)")
@@ -146,7 +145,7 @@ _APART = 0.3
 def fitting_rows(
     question: str, rows: Sequence[str], facts: Sequence[str]
 ) -> tuple[list[tuple[Row, Decision]], Decision | None]:
-    """The rows that fit the user by their age, grade or state, the narrowest first; or what is missing to tell."""
+    """The rows that fit the user's age, grade or state, the narrowest first; or the fact that is missing."""
     fitting: list[tuple[float, Row, Decision]] = []
     missing: Decision | None = None
     for text in rows:
@@ -194,11 +193,6 @@ def inline_options(question: str, sentence: str, facts: Sequence[str]) -> tuple[
         name, who, decision = chosen[0]
         return TableAnswer(f"{name}（{who}）", decision), None
     return None, next((decision for _, _, decision in judged if decision.verdict == "unknown"), None)
-
-
-def is_table_question(target: Target) -> bool:
-    """Whether a question may ask for a cell."""
-    return target in ("price", "other", "choice")
 
 
 def _label(row: Row) -> frozenset[str]:

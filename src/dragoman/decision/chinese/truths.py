@@ -1,4 +1,4 @@
-"""Whether the user's facts meet what a Chinese rule says of its people: groups, bounds, things and numbers."""
+"""Whether the user's facts meet the conditions of a Chinese rule: groups, bounds, things and numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Truth:
 
 def rule_truth(clause: RuleClause, user: UserCase) -> Truth:
     if not clause.groups:
-        named = _named(clause, user)
+        named = _names_users_thing(clause, user)
         return named if named is not None else Truth(True)
     truths = [group_truth(group, user) for group in clause.groups]
     merged: list[Truth] = []
@@ -61,7 +61,7 @@ def _both(one: Truth, other: Truth) -> Truth:
     return one if one.holds is None else other
 
 
-def _named(clause: RuleClause, user: UserCase) -> Truth | None:
+def _names_users_thing(clause: RuleClause, user: UserCase) -> Truth | None:
     """Whether the noun that a clause opens with is the user's: "月卡不能带人" to who has a 月卡, or a 季卡."""
     subject = content(clause.subject)
     if user.pet and re.search("宠物|狗|猫", canonical(clause.subject)) and subject <= content(user.question):
@@ -183,7 +183,7 @@ def _in_their_word(ask: str, question: str) -> str:
 
 
 def _ask_weight(ask: str, user: UserCase) -> str:
-    """The question for somebody's weight; a rule about people never asks for that of a thing."""
+    """The question back for a person's weight, never for that of a thing."""
     height = compare(Condition("height", ""), Clause("", "permit", language="zh"), user.situation).ask
     return height.replace("身高", "体重") or ask
 

@@ -1,7 +1,7 @@
 """Table rows as sentences, and the cell of a row that answers a question for this user.
 
 Readers of files turn a row into `ticket: day ticket; adults: 28 euros; students: 22 euros`. The cell that counts is the
-one whose column the question names ("for adults"), or whose column applies to the user by a fact ("I am a student").
+one whose column the question names ("for adults") or a fact of the user does ("I am a student").
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
     row = read_row(text)
     if row is None or len(row.cells) < 2:
         return None
-    named = _named(turn, row, analyse) if turn else []
+    named = _cells_by_column(turn, row, analyse) if turn else []
     if len(named) != 1:
-        named = _named(question, row, analyse)
+        named = _cells_by_column(question, row, analyse)
     if len(named) == 1:
         return _cell(row, *named[0], None)
     of_thing = _for_ones_thing(row, facts, question) if language(text) != "zh" else None
@@ -158,8 +158,8 @@ def _of_group(row: Row, facts: Sequence[str], question: str, analyse: Analyse) -
         return None
     asked = situation(facts, question)
     sex = "woman" if asked.subject & _FEMALE else "man" if asked.subject & _MALE else ""
-    told = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
-    for words, fact in told:
+    clues = [(sex, "")] if sex else [(fact, fact) for fact in reversed(facts)] if asked.subject == USER else []
+    for words, fact in clues:
         own = frozenset(analyse(words))
         fitting = [(name, value) for name, value, group in columns if group and group <= own]
         if len(fitting) == 1 and not _DENIES.search(words):
@@ -345,8 +345,10 @@ def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
         held = flag(value)
         things = [taxonomy.thing_of(match) for match in taxonomy.thing_words.finditer(name.lower())]
         for known in current.known if held is not None else ():
-            meant = known.attribute == "thing" and known.truth and (known.asked or _is_of(known, current, question))
-            if meant and any(taxonomy.is_a(known.name, thing) for thing in things):
+            is_the_thing = (
+                known.attribute == "thing" and known.truth and (known.asked or _is_of(known, current, question))
+            )
+            if is_the_thing and any(taxonomy.is_a(known.name, thing) for thing in things):
                 fact = "" if known.asked else known.text
                 clause = f"{name}: {value}"
                 verdict: Verdict = "yes" if held else "no"
@@ -372,9 +374,9 @@ def named_flag(text: str, question: str) -> Decision | None:
     return None
 
 
-def _is_of(known: Known, current: Situation, question: str) -> bool:
+def _is_of(fact: Known, current: Situation, question: str) -> bool:
     """Whether a question is about a thing of the user's: by its name, or by a pronoun."""
-    names = [name for name, kind in current.people.names.items() if name in known.text.lower()]
+    names = [name for name, kind in current.people.names.items() if name in fact.text.lower()]
     return any(name in question.lower() for name in names) or bool(_PRONOUN.search(question))
 
 
@@ -432,7 +434,7 @@ def _condition(name: str, value: str) -> str:
     return f"people aged {value}" if re.search(r"\bage", name, re.IGNORECASE) else value
 
 
-def _named(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
+def _cells_by_column(question: str, row: Row, analyse: Analyse) -> list[tuple[str, str]]:
     """The cells whose column the question names, by its words or its weekday."""
     asked = frozenset(analyse(question)) - frozenset(analyse(row.label))
     shares = [len(asked & frozenset(analyse(name))) for name, _ in row.cells]

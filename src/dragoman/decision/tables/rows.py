@@ -302,9 +302,9 @@ def _value(cell: str, measure: Measure, name: str | None = None, *, last: bool =
     if measure == "date":
         named = days(text)
         return (float(named[0][0].year * 366 + named[0][0].first), "") if named else None
-    found = [quantity for quantity in quantities(text) if quantity.kind == measure]
-    if len(found) == 1 or (found and measure == "money"):
-        return found[0].value, found[0].unit
+    measures = [quantity for quantity in quantities(text) if quantity.kind == measure]
+    if len(measures) == 1 or (measures and measure == "money"):
+        return measures[0].value, measures[0].unit
     bare = _NUMBER_CELL.fullmatch(text)
     if bare and (name is None or _HEADERS[measure].search(name.lower())):
         return float(bare[1]), ""

@@ -10,7 +10,7 @@ from dragoman.decision.moments import Day, clocks, days
 from dragoman.decision.numerals import normalise
 from dragoman.decision.times.grammar import (
     Match,
-    Rule,
+    TimeRule,
     between_now_and,
     calendar_period,
     clock_today,
@@ -95,8 +95,8 @@ _PART_AFTER = re.compile(f"的?{_PART}(?!\\d)")
 
 def prepare(text: str) -> str:
     """A text in the form that `match` reads: Chinese numerals as digits."""
-    text = _COUNTED.sub(lambda found: str(_number(found[1])), normalise(text).replace(" ", ""))
-    return _QUARTER.sub(lambda found: f"第{_DIGITS.get(found[1], found[1])}季度", text)
+    text = _COUNTED.sub(lambda match: str(_number(match[1])), normalise(text).replace(" ", ""))
+    return _QUARTER.sub(lambda match: f"第{_DIGITS.get(match[1], match[1])}季度", text)
 
 
 def starts(text: str) -> Iterator[int]:
@@ -111,16 +111,16 @@ def match(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
         return _from(text, lead.end(), now)
     lead = _UNTIL.match(text, place)
     if lead:
-        found = _expression(text, lead.end(), now, "future")
-        if found is None:
+        expression = _expression(text, lead.end(), now, "future")
+        if expression is None:
             return None
-        stop = _UNTIL_AFTER.match(text, found[1])
-        return found[0].until(), stop.end() if stop else found[1]
+        stop = _UNTIL_AFTER.match(text, expression[1])
+        return expression[0].until(), stop.end() if stop else expression[1]
     lead = _NEUTRAL.match(text, place)
-    found = _expression(text, lead.end() if lead else place, now, tense)
-    if found is None:
+    expression = _expression(text, lead.end() if lead else place, now, tense)
+    if expression is None:
         return None
-    end = found[1]
+    end = expression[1]
     for pattern, way, own in (
         (_SINCE_AFTER, "since", "past"),
         (_BEFORE_AFTER, "before", tense),
@@ -129,8 +129,8 @@ def match(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
         suffix = pattern.match(text, end)
         if suffix:
             again = _expression(text, lead.end() if lead else place, now, own)  # type: ignore[arg-type]  # a tense
-            return getattr((again or found)[0], way)(), suffix.end()
-    return found
+            return getattr((again or expression)[0], way)(), suffix.end()
+    return expression
 
 
 def _from(text: str, place: int, now: datetime) -> Match | None:
@@ -169,16 +169,16 @@ _YEAR_WORD = longest_first(_YEARS)
 _YEAR_BEFORE = re.compile(rf"(?:(?P<word>{_YEAR_WORD})的?|(?P<digits>\d\d)年)(?=\d)")
 
 
-def _with_clock(text: str, found: Match) -> Match:
-    span, end = found
+def _with_clock(text: str, match: Match) -> Match:
+    span, end = match
     if not span.is_day:
-        return found
+        return match
     tail = text[end : end + 12]
     for clock, where in clocks(tail):
         if where.start == 0:
             return span.at(likely_hour(clock.minutes, ambiguous=clock.ambiguous)), end + where.end
     part = _PART_AFTER.match(text, end)
-    return (span.part(_PARTS[part["part"]]), part.end()) if part else found
+    return (span.part(_PARTS[part["part"]]), part.end()) if part else match
 
 
 def _number(numeral: str) -> int:
@@ -190,11 +190,11 @@ def _shift(way: str) -> int:
     return {"上上": -2, "下下": 2}.get(way[:2], {"上": -1, "下": 1}.get(way[:1], 0))
 
 
-def _moved(found: re.Match[str], now: datetime, sign: int) -> LocalSpan | None:
-    unit, count = found["unit"], found["count"]
+def _moved(match: re.Match[str], now: datetime, sign: int) -> LocalSpan | None:
+    unit, count = match["unit"], match["count"]
     if unit == "年" and int(count or 0) > _MOST_YEARS:
         return None  # 1971年以前: a year, and no number of years
-    half = bool(found["half"] or found.groupdict().get("half2"))
+    half = bool(match["half"] or match.groupdict().get("half2"))
     number = int(count or 0)
     if unit in ("分钟", "小时", "钟头"):
         minutes = number * (1 if unit == "分钟" else 60) + (30 if half else 0)
@@ -208,57 +208,57 @@ def _moved(found: re.Match[str], now: datetime, sign: int) -> LocalSpan | None:
     return day_span(add(today, sign * number, _UNITS[unit]))
 
 
-def _ago(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return _moved(found, now, -1 if found["way"].endswith("前") else 1)
+def _ago(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return _moved(match, now, -1 if match["way"].endswith("前") else 1)
 
 
-def _stretch(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    back = bool(found["back"])
-    other = _moved(found, now, -1 if back else 1)
-    return between_now_and(other, now, back=back, to_the_minute=found["unit"] in ("分钟", "小时", "钟头"))
+def _stretch(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    back = bool(match["back"])
+    other = _moved(match, now, -1 if back else 1)
+    return between_now_and(other, now, back=back, to_the_minute=match["unit"] in ("分钟", "小时", "钟头"))
 
 
-def _day(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    if found["word"]:
-        return day_span(now.date() + timedelta(_DAYS[found["word"]]))
-    return day_span(now.date() + timedelta(_SHORT[found["short"]])).part(_PARTS[found["part"]])
+def _day(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    if match["word"]:
+        return day_span(now.date() + timedelta(_DAYS[match["word"]]))
+    return day_span(now.date() + timedelta(_SHORT[match["short"]])).part(_PARTS[match["part"]])
 
 
-def _short_clock(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _short_clock(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """今晚八点, 明早9点."""
-    read = clocks(f"{'晚上' if found['part'] == '晚' else '早上'}{found['clock']}")
-    return day_span(now.date() + timedelta(_SHORT[found["short"]])).at(read[0][0].minutes) if read else None
+    read = clocks(f"{'晚上' if match['part'] == '晚' else '早上'}{match['clock']}")
+    return day_span(now.date() + timedelta(_SHORT[match["short"]])).at(read[0][0].minutes) if read else None
 
 
-def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    today, wanted = now.date(), _DIGITS[found["day"]] - 1
-    if found["way"]:
-        return day_span(today - timedelta(today.weekday()) + timedelta(7 * _shift(found["way"]) + wanted))
+def _weekday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    today, wanted = now.date(), _DIGITS[match["day"]] - 1
+    if match["way"]:
+        return day_span(today - timedelta(today.weekday()) + timedelta(7 * _shift(match["way"]) + wanted))
     return plain_weekday(wanted, today, tense)
 
 
-def _whole(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan:
+def _whole(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan:
     """上周, 本月, 下个季度, 这周末."""
-    return calendar_period(_PERIODS[found["unit"]], _shift(found["way"] or ""), now.date())
+    return calendar_period(_PERIODS[match["unit"]], _shift(match["way"] or ""), now.date())
 
 
-def _year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    year = whole_year(found["digits"], now.date()) if found["digits"] else now.year + _YEARS[found["word"]]
-    if found["half"]:
-        return _half_year(year, found["half"])
-    if found["quarter"]:
-        return quarter_span(year, int(found["quarter"]))
-    if found["season"]:
-        return season_span(_SEASONS[found["season"]], year)
-    if found["edge"]:
-        return edge(year_span(year), "start" if found["edge"] == "初" else "end")
+def _year(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    year = whole_year(match["digits"], now.date()) if match["digits"] else now.year + _YEARS[match["word"]]
+    if match["half"]:
+        return _half_year(year, match["half"])
+    if match["quarter"]:
+        return quarter_span(year, int(match["quarter"]))
+    if match["season"]:
+        return season_span(_SEASONS[match["season"]], year)
+    if match["edge"]:
+        return edge(year_span(year), "start" if match["edge"] == "初" else "end")
     return year_span(year)
 
 
-def _half_or_quarter(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    if found["quarter"]:
-        return quarter_span(now.year, int(found["quarter"]))
-    return _half_year(now.year, found["half"])
+def _half_or_quarter(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    if match["quarter"]:
+        return quarter_span(now.year, int(match["quarter"]))
+    return _half_year(now.year, match["half"])
 
 
 def _half_year(year: int, half: str) -> LocalSpan:
@@ -266,37 +266,37 @@ def _half_year(year: int, half: str) -> LocalSpan:
     return LocalSpan(first, middle) if half == "上" else LocalSpan(middle, year_span(year).end)
 
 
-def _season(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return nearest_season(_SEASONS[found["season"]], now.date(), tense)
+def _season(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return nearest_season(_SEASONS[match["season"]], now.date(), tense)
 
 
-def _edge(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return edge(_whole(found, now, tense), "start" if found["side"] == "初" else "end")
+def _edge(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return edge(_whole(match, now, tense), "start" if match["side"] == "初" else "end")
 
 
-def _month_edge(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    whole = named_day(Day(int(found["month"]), 0, int(found["digits"] or 0)), now.date(), tense)
-    return None if whole is None else edge(whole, "start" if found["side"] == "初" else "end")
+def _month_edge(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    whole = named_day(Day(int(match["month"]), 0, int(match["digits"] or 0)), now.date(), tense)
+    return None if whole is None else edge(whole, "start" if match["side"] == "初" else "end")
 
 
-def _day_of_month(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    first = add_months(now.date().replace(day=1), _shift(found["way"] or ""))
-    return day_span(first.replace(day=int(found["number"])))
+def _day_of_month(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    first = add_months(now.date().replace(day=1), _shift(match["way"] or ""))
+    return day_span(first.replace(day=int(match["number"])))
 
 
-def _decade(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    digits = found["decade"]
+def _decade(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    digits = match["decade"]
     number = int(digits) if digits.isdigit() else _number(digits)
     return year_span((1900 if number > now.year % 100 + 10 else 2000) + number, 10)
 
 
-def _holiday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    month, day = _HOLIDAYS[found["name"]]
-    year = now.year + _YEARS[found["word"]] if found["word"] else 0
+def _holiday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    month, day = _HOLIDAYS[match["name"]]
+    year = now.year + _YEARS[match["word"]] if match["word"] else 0
     return named_day(Day(month, day, year), now.date(), tense)
 
 
-_RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
+_RULES: tuple[tuple[re.Pattern[str], TimeRule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (rf"(?:(?P<count>\d{{1,4}})个?)?(?P<half>半)?个?{_UNIT}(?P<half2>半)?(?P<way>之前|以前|前|之后|以后|后)", _ago),

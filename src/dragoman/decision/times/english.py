@@ -62,7 +62,7 @@ def prepare(text: str) -> str:
     """A text in the form that `match` reads: lower case, numbers as digits, the month May as `maymonth`."""
     text = _LOWER_MAY.sub(r"\1 maymonth", _MAY.sub("maymonth", text))
     text = _TWO.sub("", normalise(text))
-    text = _DECADE.sub(lambda found: f"{_DECADES[found[1]]}s", _AND_A_HALF.sub(_halves, text))
+    text = _DECADE.sub(lambda match: f"{_DECADES[match[1]]}s", _AND_A_HALF.sub(_halves, text))
     return _ORDINAL_WORD.sub(_ordinal, text)
 
 
@@ -103,8 +103,8 @@ def _from(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
 
 
 def _longest(*matches: Match | None) -> Match | None:
-    found = [each for each in matches if each is not None]
-    return max(found, key=lambda each: each[1]) if found else None
+    candidates = [each for each in matches if each is not None]
+    return max(candidates, key=lambda each: each[1]) if candidates else None
 
 
 def _expression(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
@@ -131,10 +131,10 @@ def _date(text: str, place: int, now: datetime, tense: Tense) -> Match | None:
     return None if span is None else (span, end)
 
 
-def _with_clock(text: str, found: Match, now: datetime) -> Match:
-    span, end = found
+def _with_clock(text: str, match: Match, now: datetime) -> Match:
+    span, end = match
     if not span.is_day:
-        return found
+        return match
     part = _PART_AFTER.match(text, end)
     if part:
         return span.part(part["part"]), part.end()
@@ -143,15 +143,15 @@ def _with_clock(text: str, found: Match, now: datetime) -> Match:
     for clock, where in clocks(tail):
         if where.start <= gap + 3 and tail[gap : where.start] in ("", "at "):
             return span.at(likely_hour(clock.minutes, ambiguous=clock.ambiguous)), end + where.end
-    return found
+    return match
 
 
-def _halves(found: re.Match[str]) -> str:
-    count, unit = found[1] or found[3], found[2] or found[4]
+def _halves(match: re.Match[str]) -> str:
+    count, unit = match[1] or match[3], match[2] or match[4]
     number = 1 if count in ("a", "an") else int(count)
     return f"{60 * number + 30} minutes" if unit == "hour" else f"{12 * number + 6} months"
 
 
-def _ordinal(found: re.Match[str]) -> str:
-    number = 30 if found["word"] == "thirtieth" else _ORDINALS[found["word"]]
-    return f"{number + int((found['tens'] or '0').strip(' -'))}th"
+def _ordinal(match: re.Match[str]) -> str:
+    number = 30 if match["word"] == "thirtieth" else _ORDINALS[match["word"]]
+    return f"{number + int((match['tens'] or '0').strip(' -'))}th"

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 from dragoman.decision.moments import DAY_NAMES, Day
 from dragoman.decision.times.grammar import (
-    Rule,
+    TimeRule,
     between_now_and,
     calendar_period,
     clock_today,
@@ -67,35 +67,35 @@ def _moved(count: str, unit: str, now: datetime, sign: int) -> LocalSpan:
     return day_span(add(now.date(), sign * number, unit))
 
 
-def _ago(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return _moved(found["count"], found["unit"], now, -1)
+def _ago(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return _moved(match["count"], match["unit"], now, -1)
 
 
-def _ahead(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return _moved(found["count"], found["unit"], now, 1)
+def _ahead(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return _moved(match["count"], match["unit"], now, 1)
 
 
-def _stretch(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _stretch(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """Some units before or after now: "the last 3 days", "within 2 weeks"."""
-    back = bool(found["back"])
-    other = _moved(found["count"], found["unit"], now, -1 if back else 1)
-    return between_now_and(other, now, back=back, to_the_minute=found["unit"] in ("minute", "min", "hour"))
+    back = bool(match["back"])
+    other = _moved(match["count"], match["unit"], now, -1 if back else 1)
+    return between_now_and(other, now, back=back, to_the_minute=match["unit"] in ("minute", "min", "hour"))
 
 
-def _today(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    word = found["word"]
+def _today(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    word = match["word"]
     shift = {"today": 0, "yesterday": -1, "tomorrow": 1}.get(word, -2 if "before" in word else 2)
     return day_span(now.date() + timedelta(shift))
 
 
-def _period(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _period(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """A whole week, month, season or year before, of or after today."""
-    way = -1 if found["back"] else 1 if found["ahead"] else 0
-    return _shifted_period(found["period"], way, now.date())
+    way = -1 if match["back"] else 1 if match["ahead"] else 0
+    return _shifted_period(match["period"], way, now.date())
 
 
-def _twice(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return _shifted_period(found["period"], -2 if found["way"] == "before last" else 2, now.date())
+def _twice(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return _shifted_period(match["period"], -2 if match["way"] == "before last" else 2, now.date())
 
 
 def _shifted_period(period: str, way: int, today: date) -> LocalSpan | None:
@@ -105,7 +105,7 @@ def _shifted_period(period: str, way: int, today: date) -> LocalSpan | None:
 
 
 def _season(name: str, way: int, today: date) -> LocalSpan | None:
-    """The last season that is over, the one of this year, or the first that has not begun."""
+    """The last season of this name that is over, the one of this year, or the next to begin."""
     spans = [season_span(name, year) for year in range(today.year - 3, today.year + 4)]
     now = midnight(today)
     if way < 0:
@@ -116,18 +116,18 @@ def _season(name: str, way: int, today: date) -> LocalSpan | None:
     return next(running, season_span(name, today.year))  # in January it is the winter of last year
 
 
-def _season_of_year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    if found["year"]:
-        return season_span(found["period"], int(found["year"]))
-    return nearest_season(found["period"], now.date(), tense)
+def _season_of_year(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    if match["year"]:
+        return season_span(match["period"], int(match["year"]))
+    return nearest_season(match["period"], now.date(), tense)
 
 
-def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _weekday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """A weekday by the way it is named: "last Tuesday", "next Friday", "Monday"."""
-    today, wanted = now.date(), _weekday_of(found["day"])
-    way = found["way"]
+    today, wanted = now.date(), _weekday_of(match["day"])
+    way = match["way"]
     if way is None:
-        if _NOT_DAY.fullmatch(found[0]):
+        if _NOT_DAY.fullmatch(match[0]):
             return None
         return plain_weekday(wanted, today, tense)
     monday = today - timedelta(today.weekday())
@@ -140,44 +140,44 @@ def _weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     return day_span(today - timedelta((today.weekday() - wanted) % 7 or 7))
 
 
-def _weekday_of_week(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    way = found["back"] or found["way"] or found["way2"]
+def _weekday_of_week(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    way = match["back"] or match["way"] or match["way2"]
     shift = {"this": 0, "next": 1, "coming": 1, "before last": -2, "after next": 2}.get(way, -1)
     today = now.date()
-    return day_span(today - timedelta(today.weekday()) + timedelta(7 * shift + _weekday_of(found["day"])))
+    return day_span(today - timedelta(today.weekday()) + timedelta(7 * shift + _weekday_of(match["day"])))
 
 
-def _weeks_from_weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    today, wanted = now.date(), _weekday_of(found["day"])
-    weeks = 1 if found["count"] in ("a", "an", None) else int(found["count"])
+def _weeks_from_weekday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    today, wanted = now.date(), _weekday_of(match["day"])
+    weeks = 1 if match["count"] in ("a", "an", None) else int(match["count"])
     return day_span(today + timedelta((wanted - today.weekday()) % 7 or 7) + timedelta(weeks=weeks))
 
 
-def _month(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _month(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """A month by the way it is named: "last March" is over or has begun, "next March" has not begun."""
-    month, today = _MONTHS.index(found["month"][:3]) + 1, now.date()
-    if found["way"] == "this":
+    month, today = _MONTHS.index(match["month"][:3]) + 1, now.date()
+    if match["way"] == "this":
         return month_span(today.year, month)
-    if found["way"] in ("next", "coming", "this coming", "following"):
+    if match["way"] in ("next", "coming", "this coming", "following"):
         return month_span(today.year + (month <= today.month), month)
     return month_span(today.year - (month >= today.month), month)
 
 
-def _numeric(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _numeric(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """A date in figures, day first unless that is no date."""
-    year = whole_year(found["year"], now.date())
-    first, second = int(found["first"]), int(found["second"])
+    year = whole_year(match["year"], now.date())
+    first, second = int(match["first"]), int(match["second"])
     return day_span(date(year, second, first) if second <= 12 else date(year, first, second))
 
 
-def _decade(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    digits = found["decade"]
+def _decade(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    digits = match["decade"]
     return year_span(int(digits) if len(digits) == 4 else whole_year(digits, now.date()), 10)
 
 
-def _day_of_month(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _day_of_month(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """The 15th of this month, or of another; without a month by the tense."""
-    day, way = int(found["number"]), found["way"]
+    day, way = int(match["number"]), match["way"]
     today = now.date()
     if way:
         first = add_months(today.replace(day=1), {"last": -1, "this": 0, "the": 0, "next": 1}[way])
@@ -190,25 +190,25 @@ def _day_of_month(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpa
     return nearest(spans, today, tense) if tense != "near" else day_span(today.replace(day=day))
 
 
-def _edge(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _edge(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     """The first or the last day of a week, month or year."""
-    way = {"last": -1, "next": 1}.get(found["way"] or "", 0)
+    way = {"last": -1, "next": 1}.get(match["way"] or "", 0)
     whole: LocalSpan | None
-    if found["month"]:
-        whole = named_day(Day(_MONTHS.index(found["month"][:3]) + 1, 0, int(found["year"] or 0)), now.date(), tense)
-    elif found["year2"]:
-        whole = year_span(int(found["year2"]))
-    elif found["unit"] == "day":
+    if match["month"]:
+        whole = named_day(Day(_MONTHS.index(match["month"][:3]) + 1, 0, int(match["year"] or 0)), now.date(), tense)
+    elif match["year2"]:
+        whole = year_span(int(match["year2"]))
+    elif match["unit"] == "day":
         whole = day_span(now.date())
     else:
-        whole = _shifted_period(found["unit"], way, now.date())
-    return None if whole is None else edge(whole, "end" if found["side"] == "end" else "start")
+        whole = _shifted_period(match["unit"], way, now.date())
+    return None if whole is None else edge(whole, "end" if match["side"] == "end" else "start")
 
 
-def _holiday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    month, day = _HOLIDAYS[found["name"]]
-    shift = {"last": -1, "next": 1, "this": 0}.get(found["way"] or "")
-    year = int(found["year"] or 0)
+def _holiday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    month, day = _HOLIDAYS[match["name"]]
+    shift = {"last": -1, "next": 1, "this": 0}.get(match["way"] or "")
+    year = int(match["year"] or 0)
     today = now.date()
     if shift == -1:
         return nearest([day_span(date(y, month, day)) for y in range(today.year - 2, today.year + 1)], today, "past")
@@ -217,20 +217,20 @@ def _holiday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | N
     return named_day(Day(month, day, year or (today.year if shift == 0 else 0)), today, tense)
 
 
-def _tonight(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    if found["part"] is None:
+def _tonight(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    if match["part"] is None:
         return day_span(now.date()).part("evening")
-    return day_span(now.date() - timedelta(found["way"] == "last")).part(found["part"])
+    return day_span(now.date() - timedelta(match["way"] == "last")).part(match["part"])
 
 
-def _week_weekday(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+def _week_weekday(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
     today = now.date()
     monday = today - timedelta(today.weekday())
-    return day_span(monday + timedelta((7 if found["next"] else -7) + _weekday_of(found["day"])))
+    return day_span(monday + timedelta((7 if match["next"] else -7) + _weekday_of(match["day"])))
 
 
-def _any_year(found: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
-    return year_span(whole_year(found["short"] or found["year"], now.date()))
+def _any_year(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan | None:
+    return year_span(whole_year(match["short"] or match["year"], now.date()))
 
 
 _HOLIDAYS = {
@@ -245,7 +245,7 @@ _HOLIDAYS = {
     "valentine's day": (2, 14),
 }
 _WAY = rf"(?:(?P<way>{_BACK}|{_AHEAD}|this) )"
-RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
+RULES: tuple[tuple[re.Pattern[str], TimeRule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (rf"{_COUNT} {_UNIT} (?:ago|earlier|back)\b", _ago),

@@ -26,7 +26,7 @@ from dragoman.decision.times.spans import (
 
 Match: TypeAlias = tuple[LocalSpan, int]
 """What an expression means, and where it ends in the text."""
-Rule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
+TimeRule: TypeAlias = Callable[[re.Match[str], datetime, Tense], LocalSpan | None]
 Expression: TypeAlias = Callable[[str, int, datetime, Tense], Match | None]
 
 
@@ -36,7 +36,7 @@ def longest_first(words: Iterable[str]) -> str:
 
 
 def longest_by_rules(
-    rules: Iterable[tuple[re.Pattern[str], Rule]],
+    rules: Iterable[tuple[re.Pattern[str], TimeRule]],
     text: str,
     place: int,
     now: datetime,
@@ -60,7 +60,7 @@ def longest_by_rules(
 def range_from(
     first: LocalSpan, second: Match, again: Callable[[datetime, Tense], Match | None], now: datetime
 ) -> Match:
-    """The period from `first` to `second`; `again` reads the second expression as of another moment."""
+    """The period from `first` to `second`; `again` reads the second expression at another moment."""
     if is_apart(first, second[0]):
         # "from Monday to Friday", said on a Wednesday: the Friday after that Monday
         assert first.start is not None

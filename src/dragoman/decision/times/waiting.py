@@ -83,11 +83,11 @@ def waited(  # noqa: PLR0917 - what a decision is made of
             continue
         if (roots(analyse(event.text)) - GENERAL - CALENDAR) & words:
             return _decided(event, times[0])
-    told = [fact for fact in facts if _PAST.search(fact) and (roots(analyse(fact)) - GENERAL - CALENDAR) & words]
-    if not told or any(quantity.kind == "duration" for quantity in quantities(normalise(told[-1]))):
+    events = [fact for fact in facts if _PAST.search(fact) and (roots(analyse(fact)) - GENERAL - CALENDAR) & words]
+    if not events or any(quantity.kind == "duration" for quantity in quantities(normalise(events[-1]))):
         return None
     # It happened, and nobody knows when.
-    happened = second_person(told[-1])
+    happened = second_person(events[-1])
     ask = f"{happened[:1].upper()}{happened[1:]}: how long ago was that?"
     clause = times[0].shown
     return Decision(

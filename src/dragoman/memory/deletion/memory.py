@@ -202,8 +202,8 @@ class ForgettingMemory(FactRows):
         """The user's turns that tell what no fact says, and those that mention a rare word of such a sentence."""
         turns = [text for text in turn_texts(self._store, scope) if forget_request(text) is None]
         telling = tuple(dict.fromkeys(text for text in turns if any(told_sentences(text, what, self._analyse))))
-        told = [sentence for text in telling for sentence in told_sentences(text, what, self._analyse)]
-        rare = rare_words([Passage("", "", sentence) for sentence in told], ())
+        telling_sentences = [sentence for text in telling for sentence in told_sentences(text, what, self._analyse)]
+        rare = rare_words([Passage("", "", sentence) for sentence in telling_sentences], ())
         return tuple(dict.fromkeys((*telling, *mentioning(turns, rare))))
 
     def _forget_sentences(

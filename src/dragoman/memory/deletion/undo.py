@@ -89,7 +89,7 @@ class RecentDeletions:
             self.hold(scope, Deletion((), mentions=mentions))
 
     def drop(self, scope: Scope) -> None:
-        """Let go of a user's last deletion."""
+        """Forget a user's last deletion, so that it cannot be undone."""
         with self._lock:
             self._held.pop(scope, None)
 

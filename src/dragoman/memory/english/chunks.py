@@ -44,7 +44,7 @@ _SHARED = Lazy(
 
 def chunks(sentence: str) -> list[tuple[str, list[str]]]:
     """The pieces of a sentence, each with what joins it to the one before."""
-    found: list[tuple[str, list[str]]] = []
+    parts: list[tuple[str, list[str]]] = []
     joint = ""
     piece: list[str] = []
     tokens = _TOKEN.findall(sentence)
@@ -55,26 +55,26 @@ def chunks(sentence: str) -> list[tuple[str, list[str]]]:
             _, names_end = noun_phrase(tokens, i)
         is_last = i + 1 == len(tokens)
         if low == "aged" and piece and not is_last and tokens[i + 1][:1].isdigit():
-            found.append((joint, piece))
+            parts.append((joint, piece))
             joint, piece = ",", [token]
         elif low in RELATIVE and (piece or joint) and not is_last:
             if piece:
-                found.append((joint, piece))
+                parts.append((joint, piece))
             joint, piece = low, []
         elif low not in _CUTS or i < names_end or (low == "and" and tokens[max(0, i - 2)].lower() == "between"):
             piece.append(token)
         elif piece:
-            found.append((joint, piece))
+            parts.append((joint, piece))
             joint, piece = low, []
         elif low != "," or not joint:
             joint = low
     if piece:
-        found.append((joint, piece))
-    return found
+        parts.append((joint, piece))
+    return parts
 
 
 def without_condition(tokens: list[str]) -> tuple[list[str], bool]:
-    """The words before a condition or a subordinate clause, and whether a condition was left out."""
+    """The words before a condition or a subordinate clause, and whether a condition was cut off."""
     for i, token in enumerate(tokens):
         low = token.lower()
         if low in _HYPOTHETICAL:

@@ -43,7 +43,7 @@ _CONTRAST = re.compile(
     r"(?<=[\w)])(?<!'m)(?<!'s)(?<!'re)(?<!\bam)(?<!\bis)(?<!\bare)(?<!\bdo)(?<!\bdoes)(?<!\bcan),? (?:and )?not (?:(?:in|at|to|from|on|with|an?) )?(?:[A-ZÀ-Þ][\w'’-]*|\d[\d.,]*(?: [a-z]{1,7})?(?: old)?|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: [a-z]{1,7})?(?: old)?)(?: [A-ZÀ-Þ][\w'’-]*)?"
     r"(?: any ?more| any longer)?$"
 )
-"""The end of a correction: "Biel, not Basel"."""
+"""Ends a correction: "Biel, not Basel"."""
 
 
 # A clause that begins behind another without any mark: "got a boyfriend hes 19", "im lena im 17".
@@ -110,7 +110,7 @@ _CLEFT = re.compile(
 
 
 def uncleft(sentence: str) -> str:
-    """What a sentence says of whom: "it is Zara who has asthma, not Noor" is "Zara has asthma, Noor does not have asthma"."""
+    """A sentence rewritten with its person as the subject: "it is Zara who has asthma, not Noor" is "Zara has asthma, Noor does not have asthma"."""
     match = _CLEFT.fullmatch(sentence)
     if match is None:
         return sentence

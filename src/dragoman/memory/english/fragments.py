@@ -140,8 +140,10 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
         each = [re.split(r", | and ", several[group]) for group in ("names", "ages")]
         of = singular(several["role"].lower())
         if len(each[0]) == len(each[1]) and of in words("pets") | words("roles"):
-            told = [Completed(f"My {of} {name} is {age}", frozenset(("age",))) for name, age in zip(*each, strict=True)]
-            return told, text[: several.start("cut")] + text[several.end("cut") :]
+            sentences = [
+                Completed(f"My {of} {name} is {age}", frozenset(("age",))) for name, age in zip(*each, strict=True)
+            ]
+            return sentences, text[: several.start("cut")] + text[several.end("cut") :]
     match = _LISTED.search(text)
     if match is None:
         return [], text

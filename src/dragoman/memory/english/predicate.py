@@ -44,7 +44,7 @@ class Predicate:
     """Whether it is going on or over: "am running", "have enjoyed"."""
     past: bool = False
     wished: bool = False
-    """Whether it is only wanted: "want to learn"."""
+    """Whether the user only wants it: "want to learn"."""
 
 
 def _is_ing(form: str) -> bool:
@@ -60,7 +60,7 @@ def _is_auxiliary(tokens: list[str]) -> bool:
 def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915 - one step an auxiliary
     """The predicate of a clause; None where nothing is stated as a fact."""
     tokens = text.split()
-    negated = ended = ability = planned = perfect = past = progressive = wished = False
+    negated = ended = ability = planned = perfect = past = progressive = wish = False
     verb = ""
     while tokens:
         low = tokens[0].lower().strip(",")
@@ -101,7 +101,7 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
             ability, verb = True, ""
             del tokens[:2]
         elif not verb and low in ("want", "plan", "wants", "plans", "intend", "intends") and tokens[1:2] == ["to"]:
-            planned, wished = True, low.startswith("want")
+            planned, wish = True, low.startswith("want")
             del tokens[:2]
         elif low in ("tend", "tends") and tokens[1:2] == ["to"]:
             del tokens[:2]  # "I tend to avoid dairy"
@@ -163,4 +163,4 @@ def predicate(text: str) -> Predicate | None:  # noqa: PLR0911, PLR0912, PLR0915
     if verb == "be":
         words = _TOGETHER.sub("", words)
     passing = progressive or perfect
-    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, passing, past or perfect, wished)
+    return Predicate(verb, words.strip(" ,"), negated, ended, ability, planned, passing, past or perfect, wish)

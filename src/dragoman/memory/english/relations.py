@@ -108,7 +108,7 @@ def clause_facts(clause: SubjectClause, said: str) -> list[Fact]:
 
     "I come on Friday with two bikes" is "I come on Friday" and "I come with two bikes": either may be corrected.
     """
-    read = list(_stated(clause, said))
+    read = list(_stated_facts(clause, said))
     return [replace(each, text=_alone(each, read)) for each in read]
 
 
@@ -124,7 +124,7 @@ def _alone(fact: Fact, others: Sequence[Fact]) -> str:
     return f"{text}."
 
 
-def _stated(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
+def _stated_facts(clause: SubjectClause, said: str) -> Iterator[Fact]:  # noqa: PLR0912 - one branch a kind of slot
     read = predicate(clause.predicate)
     if read is None or _AROUND["instruction"].search(clause.text):
         return

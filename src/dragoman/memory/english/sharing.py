@@ -85,5 +85,5 @@ def is_unreal(tokens: Sequence[str]) -> bool:
 
 
 def ends_with(tokens: Sequence[str], subject: Subject) -> bool:
-    said = text_of([token for token in tokens if token.lower() not in ("called", "named")])
-    return said.casefold().endswith(subject.phrase.casefold().removeprefix("my "))
+    bare = text_of([token for token in tokens if token.lower() not in ("called", "named")])
+    return bare.casefold().endswith(subject.phrase.casefold().removeprefix("my "))

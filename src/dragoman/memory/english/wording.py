@@ -275,10 +275,10 @@ _VOWEL_SOUND = re.compile(
 def with_articles(text: str) -> str:
     """A sentence with "a" or "an" as the next word sounds: "a apprentice" is "an apprentice"."""
 
-    def right(found: re.Match[str]) -> str:
-        if not found[2][1:].islower() and not found[2].isdigit():  # "an MRI", "a UK passport"
-            return found[0]
-        return f"{found[1][0]}n " if _VOWEL_SOUND.match(found[2]) else f"{found[1][0]} "
+    def right(match: re.Match[str]) -> str:
+        if not match[2][1:].islower() and not match[2].isdigit():  # "an MRI", "a UK passport"
+            return match[0]
+        return f"{match[1][0]}n " if _VOWEL_SOUND.match(match[2]) else f"{match[1][0]} "
 
     return _ARTICLE.sub(right, text)
 
@@ -295,7 +295,7 @@ def _is_name(word: str) -> bool:
 
 @text_cache(maxsize=4096)
 def _spelt(word: str) -> str:
-    """The word that a rule waits for and that a slip of one or two letters has missed."""
+    """The word that a rule expects, where the text misspells it by one or two letters."""
     low = word.lower()
     if low in _REAL or low in VERBS or low in _TARGETS or word[:1].isupper() or low in words("roles"):
         return word

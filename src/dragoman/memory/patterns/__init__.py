@@ -85,7 +85,7 @@ def _relations() -> dict[str, tuple[Relation, ...]]:
         relation = Relation(frozenset(table["verb"].split()), table["slot"], table["words"], **options)
         for verb in relation.verbs:
             by_verb.setdefault(verb, []).append(relation)
-    return {verb: tuple(found) for verb, found in by_verb.items()}
+    return {verb: tuple(relations) for verb, relations in by_verb.items()}
 
 
 RELATIONS = _relations()
@@ -141,9 +141,9 @@ def like(slot: str) -> str:
     """The slot that one named by the user's own word is like: `dog` is like `pet`."""
     words = set(slot.replace("'s", "").split())
     for content in _LANGUAGES.values():
-        for known, text in content["like"].items():
+        for likeness, text in content["like"].items():
             if words & set(text.split()):
-                return str(known)
+                return str(likeness)
     return slot
 
 

@@ -1,4 +1,4 @@
-"""A user's facts as of another time: what was true then, what was believed then, what was told then."""
+"""A user's facts at another time: those true then, those believed then, those told then."""
 
 from __future__ import annotations
 

@@ -144,13 +144,13 @@ def _when_told(asking: Asking) -> Recollection | None:
     rows = [row for row in asking.rows if row.meta.get("said_at") and not row.meta.get("aged")]
     if _ONLY_THAT.search(asking.text):
         shown = asking.shown_before(asking.context)
-        meant = [row for row in rows if row.id in shown] or rows[-1:]
-        return asking.made("told", meant[:3]) if meant else None
+        rows_meant = [row for row in rows if row.id in shown] or rows[-1:]
+        return asking.made("told", rows_meant[:3]) if rows_meant else None
     topic = _topic(asking)
-    meant = topic.of(rows) if topic else []
-    if not meant:
-        meant = fitting(rows, _content(asking.text), asking.encoder, asking.analyse)
-    return asking.made("told", meant[-1:]) if meant else asking.made("told")
+    rows_meant = topic.of(rows) if topic else []
+    if not rows_meant:
+        rows_meant = fitting(rows, _content(asking.text), asking.encoder, asking.analyse)
+    return asking.made("told", rows_meant[-1:]) if rows_meant else asking.made("told")
 
 
 def _what_was_told(asking: Asking) -> Recollection | None:

@@ -38,7 +38,7 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A slot of a subject; `text` is the question, which may name a value."""
+    """What a question about the past is about: a slot of a subject, and perhaps a value that its `text` names."""
 
     slot: str
     subject: str = "user"

@@ -34,22 +34,22 @@ def speaks_of_somebody(text: str) -> bool:
     return len(text) <= _LONGEST and not _NAMED.search(text) and _PRONOUN.search(text) is not None
 
 
-def with_names(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str:
+def with_names(text: str, history: Sequence[Turn], facts: Iterable[Fact]) -> str:
     """A short question with the person's name, or "my mother", in place of its pronouns; as it is where that is open.
 
-    Meant is whoever of the user's people was named last in the latest turns and fits the pronoun.
+    A pronoun means the person of the user's who was named last in the latest turns and fits it.
     """
     if len(text) > _LONGEST or _NAMED.search(text):
         return text
     if _CHINESE.search(text) and not _CHINESE_NAMED.search(text):
-        return _chinese(text, history, known)
-    found = _PRONOUN.search(text)
-    if found is None:
+        return _chinese(text, history, facts)
+    match = _PRONOUN.search(text)
+    if match is None:
         return text
-    pronoun = {"him": "he", "his": "he", "her": "she"}.get(found["who"].lower(), found["who"].lower())
+    pronoun = {"him": "he", "his": "he", "her": "she"}.get(match["who"].lower(), match["who"].lower())
     people = {
         name: role
-        for name, role in (people_in(history) | people_of(known)).items()
+        for name, role in (people_in(history) | people_of(facts)).items()
         if role and role not in words("plural_roles") and fits(role, pronoun)
     }
     people = {name: role for name, role in people.items() if not _is_other(name, role, pronoun, people, history)}
@@ -63,7 +63,7 @@ def with_names(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str
 def _is_other(name: str, role: str, pronoun: str, people: Mapping[str, str], history: Sequence[Turn]) -> bool:
     """Whether the user spoke of somebody by the other pronoun: a dog is "he" or "she", and one of the two."""
     other = _OTHER_PRONOUN[pronoun]
-    said = 0
+    balance = 0
     for turn in history[-_RECENT:]:
         if turn.speaker != "user" or len(turn.text) > _LONGEST:
             continue
@@ -72,13 +72,13 @@ def _is_other(name: str, role: str, pronoun: str, people: Mapping[str, str], his
         if any(_place(turn.text, each, kind) >= 0 for each, kind in people.items() if each != name):
             continue  # of two that a turn names, either may be meant
         used = {match["who"].lower() for match in _PRONOUN.finditer(turn.text)}
-        said += bool(used & other) - bool(used & _OTHER_PRONOUN["she" if pronoun == "he" else "he"])
-    return said > 0
+        balance += bool(used & other) - bool(used & _OTHER_PRONOUN["she" if pronoun == "he" else "he"])
+    return balance > 0
 
 
 def _chinese(text: str, history: Sequence[Turn], known: Iterable[Fact]) -> str:
-    found = _CHINESE.search(text)
-    others = _MEN if found is not None and found[0] == "她" else _WOMEN
+    pronoun = _CHINESE.search(text)
+    others = _MEN if pronoun is not None and pronoun[0] == "她" else _WOMEN
     facts = tuple(known)
     everyone = people_of(facts) | {fact.subject: fact.role for fact in facts if fact.role}
     people = {name: role for name, role in everyone.items() if role and not role.isascii() and role not in others}
@@ -109,4 +109,4 @@ def _place(text: str, name: str, role: str) -> int:
     if not name.isascii():
         return text.rfind(name if name != role else f"我{role}")
     called = re.escape(name) if name != role else rf"(?:my|our|your) {re.escape(role)}"
-    return max((found.start() for found in re.finditer(rf"\b{called}\b", text, re.IGNORECASE)), default=-1)
+    return max((match.start() for match in re.finditer(rf"\b{called}\b", text, re.IGNORECASE)), default=-1)

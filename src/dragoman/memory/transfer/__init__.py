@@ -1,1 +1,1 @@
-"""Bring memories from other programs, and take them along: ChatGPT, Claude, mem0, JSON and Markdown."""
+"""Import memories from other programs (ChatGPT, Claude, mem0, JSON, Markdown), and export them."""

@@ -25,9 +25,9 @@ def exported(facts: Sequence[Passage], past: Sequence[Passage], wishes: Sequence
 def as_markdown(facts: Sequence[Passage], wishes: Sequence[Passage] = ()) -> str:
     """A list that people read and other programs take: a line a fact, with the day on which it was told."""
     lines = ["# What I told about myself", ""]
-    lines += [f"- {row.text}{_told(row)}" for row in facts]
+    lines += [f"- {row.text}{_date_suffix(row)}" for row in facts]
     if wishes:
-        lines += ["", "# How I want replies to be worded", "", *(f"- {row.text}{_told(row)}" for row in wishes)]
+        lines += ["", "# How I want replies to be worded", "", *(f"- {row.text}{_date_suffix(row)}" for row in wishes)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,6 +64,6 @@ def _row(row: Passage) -> Json:
     return {"text": row.text, **{key: row.meta[key] for key in _META if row.meta.get(key)}}
 
 
-def _told(row: Passage) -> str:
+def _date_suffix(row: Passage) -> str:
     said_at = row.meta.get("said_at", "")
     return f" ({said_at[:10]})" if said_at else ""

@@ -202,8 +202,8 @@ def _moment(element: Mapping[str, Json]) -> str:
         value = element.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _from_number(value)
-        if isinstance(value, str) and (found := _stamp(value)):
-            return found
+        if isinstance(value, str) and (moment := _stamp(value)):
+            return moment
     return ""
 
 

@@ -102,24 +102,24 @@ class Gathering:
 
 def gathered(items: Iterable[Item], zone: tzinfo, most: int) -> Gathering:
     """The facts of a file's items: the newest, if there are more than `most`."""
-    found = Gathering(zone)
+    gathering = Gathering(zone)
     for item in items:
         check_cancelled()
-        found.add(item)
-    found.facts.sort(key=lambda fact: fact.said_at)
-    found.left_out += max(0, len(found.facts) - most)
-    del found.facts[:-most]
-    return found
+        gathering.add(item)
+    gathering.facts.sort(key=lambda fact: fact.said_at)
+    gathering.left_out += max(0, len(gathering.facts) - most)
+    del gathering.facts[:-most]
+    return gathering
 
 
-def planned(found: Gathering, known: Sequence[Passage], past: Sequence[Passage] = ()) -> tuple[ImportedFact, ...]:
+def planned(gathering: Gathering, known: Sequence[Passage], past: Sequence[Passage] = ()) -> tuple[ImportedFact, ...]:
     """What becomes of each fact, given those that are remembered and those that were; nothing is written."""
     live = KnownFacts((fact, fact) for fact in map(fact_of, known))
     earlier = [fact_of(row) for row in past]
     history = KnownFacts((fact, fact) for fact in earlier)
     gone = {(old.text, old.said_at) for old in earlier}
     plan: list[ImportedFact] = []
-    for fact in found.facts:
+    for fact in gathering.facts:
         check_cancelled()
         same = live.repeated(fact)
         others = live.replaced(fact)

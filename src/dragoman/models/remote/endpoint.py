@@ -30,7 +30,7 @@ MOST_BYTES = 8 << 20
 """The largest body or stream that is read."""
 _MOST_ERROR_BYTES = 64 << 10
 _LONGEST_WAIT = 60.0
-"""Limits by the minute are waited out; who asks to wait longer has a limit by the hour or day."""
+"""Rate limits per minute are waited out; a longer wait means a limit per hour or day, which is an error."""
 _SHOWN = 200
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _MOVED = frozenset({301, 302, 303, 307, 308})

@@ -16,7 +16,7 @@ from dragoman.core.errors import ConfigError, EndpointError
 from dragoman.core.registry import models
 from dragoman.core.values import Draft, Message, Prompt, Usage
 from dragoman.models.choice import check_options
-from dragoman.models.context_window import characters, fit, shortened
+from dragoman.models.context_window import characters
 from dragoman.models.remote import choosing
 from dragoman.models.remote.answers import (
     Delta,
@@ -31,12 +31,19 @@ from dragoman.models.remote.knowledge import Knowledge
 from dragoman.models.remote.prices import list_prices, price_source
 from dragoman.models.remote.profiles import PROFILES, Profile, ProfileName, adapted, by_address
 from dragoman.models.remote.refusals import Refusal
-from dragoman.models.remote.requests import ANTHROPIC_VERSION, TOP, Reasoning, body_of, path_of
+from dragoman.models.remote.requests import (
+    ANTHROPIC_VERSION,
+    TOP,
+    ModelRequest,
+    Reasoning,
+    body_of,
+    fitted_messages,
+    path_of,
+)
 from dragoman.models.remote.tool_requests import refused_field, tool_fields
 from dragoman.models.spending import Budget, Spending
 from dragoman.models.thoughts import VisibleText, until_stop, without_thoughts
 from dragoman.models.tool_calls import ToolPrompt, ToolReply
-from dragoman.prompts import neutral
 
 log = logging.getLogger(__name__)
 S = TypeVar("S")
@@ -46,22 +53,6 @@ _CHANGES = 8
 _CHOICE_ROOM = 12
 _NOT_COMPATIBLE = "Check that url is an OpenAI-compatible endpoint."
 Method = Literal["untried", "logprobs", "schema", "sampling"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """One request before a profile gives it its form."""
-
-    prompt: Prompt
-    limit: int
-    stop: tuple[str, ...] = ()
-    temperature: float = 0.0
-    logprobs: bool = True
-    top: int = 0
-    schema: Mapping[str, Any] | None = None
-    seed: int | None = None
-    stream: bool = False
-    tools: ToolPrompt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ class RemoteModel:
     """
 
     writes_well = True
-    """Whoever brings an endpoint wants its words: `reader.grounded` lets it say the decided answer."""
+    """Lets `reader.grounded` have this model word the decided answers."""
 
     def __init__(
         self,
@@ -258,7 +249,7 @@ class RemoteModel:
         question = choosing.question(prompt, names)
         texts: list[str] = []
         if self.knowledge.profile.logprobs:
-            reply = self._reply(_Ask(question, limit, top=TOP))
+            reply = self._reply(ModelRequest(question, limit, top=TOP))
             shares = choosing.by_tokens(reply.delta.tokens, names)
             if shares is not None:
                 self._method = "logprobs"
@@ -268,7 +259,9 @@ class RemoteModel:
                 self.knowledge.learn(replace(self.knowledge.profile, logprobs=False))
         if self.knowledge.profile.schema and len(texts) < self._samples:
             schema = choosing.json_schema(names)
-            reply = self._reply(_Ask(choosing.json_question(prompt, names), limit + 32, logprobs=False, schema=schema))
+            reply = self._reply(
+                ModelRequest(choosing.json_question(prompt, names), limit + 32, logprobs=False, schema=schema)
+            )
             shares = choosing.by_json(reply.text, names)
             if shares is not None:
                 self._method = "schema"
@@ -283,23 +276,23 @@ class RemoteModel:
             )
         self._method = "sampling"
         while len(texts) < self._samples:
-            ask = _Ask(question, limit, temperature=1.0, logprobs=False, seed=len(texts))
+            ask = ModelRequest(question, limit, temperature=1.0, logprobs=False, seed=len(texts))
             texts.append(self._reply(ask).text)
         return choosing.by_counting(texts, names)
 
-    def _ask(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> _Ask:
+    def _ask(self, prompt: Prompt, max_tokens: int, stop: Sequence[str]) -> ModelRequest:
         stops, sampling = tuple(mark for mark in stop if mark), prompt.sampling
         if sampling is None:
-            return _Ask(prompt, max_tokens, stops, self._temperature)
+            return ModelRequest(prompt, max_tokens, stops, self._temperature)
         temperature = self._temperature if sampling.temperature is None else sampling.temperature
-        return _Ask(prompt, max_tokens, stops, temperature, seed=sampling.seed)
+        return ModelRequest(prompt, max_tokens, stops, temperature, seed=sampling.seed)
 
-    def _draft(self, ask: _Ask) -> Draft:
+    def _draft(self, ask: ModelRequest) -> Draft:
         reply = self._reply(ask)
         tokens = reply.delta.tokens if reply.text else ()
         return draft_of(reply.text, tokens, reply.usage, reply.notes)
 
-    def _reply(self, ask: _Ask) -> _ModelReply:
+    def _reply(self, ask: ModelRequest) -> _ModelReply:
         """One reply, asked for again without whatever the endpoint refuses."""
         before = profile = self.knowledge.profile
         for _ in range(_CHANGES):
@@ -316,7 +309,7 @@ class RemoteModel:
             return reply
         raise self.endpoint.error(f"refused {_CHANGES} requests in a row", 'Set profile = "plain", or see its log.')
 
-    def _one(self, profile: Profile, ask: _Ask) -> _ModelReply:
+    def _one(self, profile: Profile, ask: ModelRequest) -> _ModelReply:
         body, notes = self._body(profile, ask)
         with self.spending.reserved(self._expected(profile, ask)):
             delta = _read(profile, self.endpoint.post(path_of(profile), body))
@@ -329,7 +322,7 @@ class RemoteModel:
         self._require_text(text, delta, thoughts, profile)
         return _ModelReply(text, delta, usage, notes | self._priced(usage, delta.price))
 
-    def _pieces(self, profile: Profile, ask: _Ask) -> Iterator[str | Draft]:
+    def _pieces(self, profile: Profile, ask: ModelRequest) -> Iterator[str | Draft]:
         """The stream of one request."""
         body, notes = self._body(profile, ask)
         deltas: list[Delta] = []
@@ -394,11 +387,11 @@ class RemoteModel:
         if not delta.finish and not delta.text:
             raise self.endpoint.error("answered without any text", "Check that model is a chat model.")
 
-    def _body(self, profile: Profile, ask: _Ask) -> tuple[Json, dict[str, str | float]]:
+    def _body(self, profile: Profile, ask: ModelRequest) -> tuple[Json, dict[str, str | float]]:
         """The body of a request, and what was cut from its prompt."""
         thinks = profile.thinks or self._reasoning not in ("off", "default")
         limit = ask.limit + (self._thinking_tokens if thinks else 0)
-        messages, notes = ((), {}) if ask.tools else self._fitting(profile, ask.prompt, limit)
+        messages, notes = ((), {}) if ask.tools else fitted_messages(profile, ask.prompt, limit)
         body = body_of(
             profile,
             messages,
@@ -417,21 +410,7 @@ class RemoteModel:
         )
         return body | (tool_fields(profile, ask.tools) if ask.tools else {}), notes
 
-    def _fitting(
-        self, profile: Profile, prompt: Prompt, limit: int
-    ) -> tuple[Sequence[Message], dict[str, str | float]]:
-        """The messages that fit into the window beside the reply, with everything like a control token made inert."""
-        inert = [replace(message, content=neutral(message.content)) for message in prompt.messages]
-        room = max(profile.window - limit, profile.window // 2) if profile.window else 0
-        if not room:
-            return inert, {}
-        messages, cuts = fit(inert, room, characters, shortened)
-        if not cuts:
-            return messages, {}
-        log.warning("prompt %r did not fit into %d tokens: %d cuts", prompt.name, profile.window, cuts)
-        return messages, {"cut": f"{cuts} messages dropped or shortened to fit {profile.window} tokens"}
-
-    def _changed(self, profile: Profile, error: EndpointError, ask: _Ask) -> Profile | None:
+    def _changed(self, profile: Profile, error: EndpointError, ask: ModelRequest) -> Profile | None:
         """The profile to ask with again after an error; None where the error is final."""
         if error.fields.get("thinks"):
             return replace(profile, thinks=True)
@@ -457,7 +436,7 @@ class RemoteModel:
         what = error.message.removeprefix(f"The endpoint {error.fields['url']} ").rstrip(".")
         raise self.endpoint.error(what, f"Set model to one that the endpoint has.{hint}", **fields) from error
 
-    def _expected(self, profile: Profile, ask: _Ask) -> Usage:
+    def _expected(self, profile: Profile, ask: ModelRequest) -> Usage:
         """An upper estimate of what a request costs: the tokens of its prompt, and all that it may write."""
         read = sum(characters(message.content) for message in ask.prompt.messages)
         thinks = profile.thinks or self._reasoning not in ("off", "default")

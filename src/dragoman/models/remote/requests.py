@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from dragoman.core.values import Message
+from dragoman.core.values import Message, Prompt
 from dragoman.models.chat_pieces import merged, without_system
+from dragoman.models.context_window import characters, fit, shortened
 from dragoman.models.remote.profiles import Profile
+from dragoman.models.tool_calls import ToolPrompt
+from dragoman.prompts import neutral
 
+log = logging.getLogger(__name__)
 Json = dict[str, Any]
 Reasoning: TypeAlias = Literal["off", "default", "low", "medium", "high"]
 TOP = 20
 """The most alternatives that the interfaces return for a token."""
 ANTHROPIC_VERSION = "2023-06-01"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request before a profile gives it its form."""
+
+    prompt: Prompt
+    limit: int
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    logprobs: bool = True
+    top: int = 0
+    schema: Mapping[str, Any] | None = None
+    seed: int | None = None
+    stream: bool = False
+    tools: ToolPrompt | None = None
 
 
 def path_of(profile: Profile, *, models: bool = False) -> str:
@@ -61,6 +83,19 @@ def body_of(
     if "temperature" in body and not profile.temperature:
         del body["temperature"]
     return body | dict(extra or {})
+
+
+def fitted_messages(profile: Profile, prompt: Prompt, limit: int) -> tuple[Sequence[Message], dict[str, str | float]]:
+    """The messages that fit into the window beside the reply, with everything like a control token made inert."""
+    inert = [replace(message, content=neutral(message.content)) for message in prompt.messages]
+    room = max(profile.window - limit, profile.window // 2) if profile.window else 0
+    if not room:
+        return inert, {}
+    messages, cuts = fit(inert, room, characters, shortened)
+    if not cuts:
+        return messages, {}
+    log.warning("prompt %r did not fit into %d tokens: %d cuts", prompt.name, profile.window, cuts)
+    return messages, {"cut": f"{cuts} messages dropped or shortened to fit {profile.window} tokens"}
 
 
 def _messages(profile: Profile, messages: Sequence[Message]) -> Json:

@@ -43,7 +43,7 @@ class Caller:
 
 
 LOCAL = Caller("", "", LOCAL_USER, admin=True)
-"""Whoever sits at the machine, where there are no keys."""
+"""The local user of a server without keys."""
 
 
 def caller_of(key: Key, *, limits: Limits = NO_LIMITS) -> Caller:

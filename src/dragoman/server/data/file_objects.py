@@ -33,7 +33,7 @@ def file_id(agent: str, source: str, name: str) -> str:
 
 
 def parse_file_id(id: str) -> tuple[str, str, str]:
-    """The agent, source and name of a file; an id that is none is unknown."""
+    """The agent, source and name of a file; a malformed id counts as unknown."""
     agent, source, name = _parts(_FILE, id, "file", 3)
     return agent, source, name
 
@@ -44,7 +44,7 @@ def store_id(agent: str, source: str) -> str:
 
 
 def parse_store_id(id: str) -> tuple[str, str]:
-    """The agent and source of a vector store; an id that is none is unknown."""
+    """The agent and source of a vector store; a malformed id counts as unknown."""
     agent, source = _parts(_STORE, id, "vector store", 2)
     return agent, source
 

@@ -96,8 +96,8 @@ def _messages(
             messages.append(ToolMessage("tool", text_of(message), call_id=message.tool_call_id or ""))
             continue
         _check_answered(waiting)
-        given = (message.tool_calls or ()) if message.role == "assistant" else ()
-        calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in given)
+        tool_calls = (message.tool_calls or ()) if message.role == "assistant" else ()
+        calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in tool_calls)
         waiting = {call.id: call.name for call in calls}
         messages.append(ToolMessage("assistant" if message.role == "assistant" else "user", text_of(message), calls))
     _check_answered(waiting)

@@ -51,7 +51,7 @@ def response_id(dialogue: str, place: int, step: int = 0) -> str:
 
 
 def parse_response_id(id: str) -> tuple[str, int]:
-    """The dialogue and place of a response; an id that is none is unknown."""
+    """The dialogue and place of a response; a malformed id counts as unknown."""
     try:
         name = id.removeprefix(_PREFIX)
         dialogue, place, *_ = json.loads(base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)))

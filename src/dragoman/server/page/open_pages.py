@@ -70,7 +70,7 @@ class OpenPages:
     def is_full(self, owner: str | None = None) -> bool:
         """Whether an owner can open no page; closes an idle one if possible.
 
-        Whoever has many open leaves places to others (`FairShare`).
+        A user with many open pages leaves places to others (`FairShare`).
         """
         open_now = [client for client in self._clients() if client.id not in self._leaving]
         own = sum(self._owners.get(client.id) == owner for client in open_now) if owner is not None else 0

@@ -222,7 +222,7 @@ def _steps(page: Page, crawl: _Crawl) -> Iterator[_Step]:
 
 
 def _on_host(url: str, place: str, host: str) -> str:
-    """The address of an entry of a sitemap; empty where it is none, or is of another host."""
+    """The address of an entry of a sitemap; empty if it is no address or of another host."""
     try:
         address = urljoin(url, place)
         return address if urlsplit(address).netloc == host else ""

@@ -115,7 +115,7 @@ class VllmMock(MockVendor):
 
 
 class PlainMock(MockVendor):
-    """A small server of one's own: it refuses all but the most basic fields, without a reason, and thinks aloud."""
+    """A small home-made server: it refuses all but the most basic fields, without a reason, and thinks aloud."""
 
     accepted: ClassVar[frozenset[str] | None] = frozenset({"model", "messages", "max_tokens", "stream"})
 

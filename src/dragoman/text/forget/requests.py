@@ -14,7 +14,7 @@ from dragoman.text.forget import chinese, english
 from dragoman.text.quotations import quoted_spans
 
 MOST_CHARACTERS = 300
-"""Own words of a turn that can ask to forget; a longer text is pasted, or tells a story."""
+"""The longest turn, in the user's own words, that can ask to forget; a longer one is pasted, or tells a story."""
 _MOST_SENTENCES = 5
 _MOST_QUOTATIONS = 20
 _FIRST_STAND_IN = 0xE000
@@ -54,12 +54,14 @@ def forget_request(text: str) -> ForgetRequest | None:
     sentences = [match[0] for match in _SENTENCE.finditer(own) if any(map(str.isalnum, match[0]))]
     if not sentences or len(sentences) > _MOST_SENTENCES:
         return None
-    requests = {place: found for place, said in enumerate(sentences) if (found := _sentence(said)) is not None}
+    requests = {
+        place: request_in for place, sentence in enumerate(sentences) if (request_in := _sentence(sentence)) is not None
+    }
     if not requests:
         return None
-    others = [said for place, said in enumerate(sentences) if place not in requests]
+    others = [sentence for place, sentence in enumerate(sentences) if place not in requests]
     is_bare = not any(_is_addressed(sentences[place]) for place in requests)
-    if any(_is_of_another_voice(said, is_bare=is_bare) for said in others):
+    if any(_is_of_another_voice(sentence, is_bare=is_bare) for sentence in others):
         return None
     if any(request.everything for request in requests.values()):
         return ForgetRequest(True, "everything")

@@ -73,7 +73,7 @@ class AttentionModelTable(RecipeTable):
     dropout: float = Option(default=0.1, ge=0, lt=1)
     words: Literal["own", "pieces", "all"] = "own"
     least: int = Option(default=2, ge=1)
-    """Of one's own words, those that occur so often; the rest teach it what an unknown word is."""
+    """How often a word of the training turns must occur to be in the vocabulary; rarer ones teach the unknown word."""
     embeddings: Literal["none", "table", "alone"] = "none"
     base: str = "all-minilm-l6-v2"
     pretrain: Literal["none", "tokens", "vectors"] = "none"

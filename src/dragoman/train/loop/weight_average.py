@@ -37,7 +37,7 @@ def fit_runs(make: Callable[[AveragedRun], T], job: Job, runs: int) -> tuple[T, 
     """Train several times, each resumable in its own folder, and return a task with the average of the weights.
 
     `make` begins a task with the same weights for each. Of one training dev's measures come with it; of the mean none:
-    whoever needs them measures it.
+    a caller that needs them measures it.
     """
     if runs == 1:
         task = make(AveragedRun(0, job, job.folder))

@@ -151,7 +151,7 @@ class BiTask:
 
     def loss(self, batch: Sequence[int]) -> Tensor:
         questions = [self._train.questions[row] for row in batch]
-        taken = [self._taken(row) for row in batch]
+        taken = [self._batch_texts(row) for row in batch]
         places = list(dict.fromkeys(place for own, other in taken for place in (*own, *other)))
         right, wrong, own = self._masks(questions, taken, places)
         vectors = self._vectors([self._encoded[place] for place in places])  # (P, D)
@@ -164,7 +164,7 @@ class BiTask:
                 loss = loss + self._listwise * contrastive(scores, right & own, wrong & own)
         return loss
 
-    def _taken(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _batch_texts(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the texts of a question in its batch: positives, own negatives and mined ones."""
         question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")

@@ -85,7 +85,7 @@ class CrossTask:
         return batches
 
     def loss(self, batch: Sequence[int]) -> Tensor:
-        lists = [self._taken(row) for row in batch]
+        lists = [self._candidate_list(row) for row in batch]
         pairs = [
             (self._train.questions[row].text, self._train.texts[place])
             for row, places in zip(batch, lists, strict=True)
@@ -104,7 +104,7 @@ class CrossTask:
         loss = contrastive(scores, right, counted & ~right)
         return loss + self._judging * pair_loss(scores, right, counted) if self._judging else loss
 
-    def _taken(self, row: int) -> tuple[int, ...]:
+    def _candidate_list(self, row: int) -> tuple[int, ...]:
         """Return a question's list in this epoch."""
         question, settings = self._train.questions[row], self._negatives
         dice = random.Random(f"{self._recipe.train.seed}/{self._epoch}/{row}")

@@ -1,4 +1,4 @@
-"""Make room for new facts: which of a user's facts are the least useful."""
+"""Which of a user's facts are the least useful, to make room for new ones at the limit."""
 
 from __future__ import annotations
 

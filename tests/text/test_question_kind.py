@@ -1,8 +1,8 @@
-"""The kind of answer that a question wants and a sentence offers."""
+"""The kind of answer that a question expects and a sentence offers."""
 
 import pytest
 
-from dragoman.text.expect import offers, wants
+from dragoman.text.question_kind import offers, wants
 
 
 @pytest.mark.parametrize(
