@@ -94,7 +94,7 @@ async def import_memory(body: ImportRequest, request: Request, caller: Who, agen
     service = service_of(request)
     await service.admit(caller)
     import_facts = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
-    return answer(await service.do(caller, agent, import_facts, body.content))
+    return await answer_of(service, caller, agent, import_facts, body.content)
 
 
 @streaming.put(
@@ -121,7 +121,7 @@ async def import_file(
                 async for piece in request.stream():
                     await to_thread(file.write, piece)  # a disk that is behind lets writers wait
             import_facts = partial(user_data.import_file, chats=chats, dry_run=dry_run)
-            return answer(await service.do(caller, agent, import_facts, path))
+            return await answer_of(service, caller, agent, import_facts, path)
         finally:
             await to_thread(path.unlink, missing_ok=True)  # of a large file it takes long
 
