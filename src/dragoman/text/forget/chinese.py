@@ -35,7 +35,7 @@ _TOPIC = re.compile(
 )
 """What is meant comes first: "你记住的我的一切，都给我删掉"."""
 _NO_MORE = re.compile(
-    r"(?P<object>我[^，,]{1,30}?)[，,]?(?P<all>(?:都|全部|全|统统)?)(?:就|可以)?"
+    r"(?P<object>我[^，,说讲问让叫写喊她他]{1,30}?)[，,]?(?P<all>(?:都|全部|全|统统)?)(?:就|可以)?"
     r"(?P<verb>(?:不要|别|不用|不必)再(?:记住|记得|记|保存|储存|存储|保留|留)[着下]?)$"
 )
 """What is not to be kept any longer: "我的过敏信息不用再记了"."""
