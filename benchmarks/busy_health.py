@@ -1,13 +1,14 @@
 """How long `/healthz` takes while one key does its worst for a minute, beside an idle server on the same machine.
 
-    python benchmarks/busy_health.py               a minute, seventeen clients of one key
+    python benchmarks/busy_health.py               a minute, nineteen clients of one key
     python benchmarks/busy_health.py --seconds 20  less
     nice -n -5 python benchmarks/busy_health.py    on a machine that others use too (needs the right to)
 
 Where the kernel groups processes by session, a session counts by /proc/self/autogroup, which can be written to.
 The key sends the longest turns that a rule can be slowed down by, short ones that lean on them, turns of 1,500 facts,
-a megabyte of history, bodies of as many values as may be or more, and uploads that unpack, nest or parse slowly. The
-idle server is a process of its own: its waits are due to the machine and to this client.
+a megabyte of history, bodies of as many values as may be or more, uploads that unpack, nest or parse slowly, and it
+reads all that it keeps, long chats among it. The idle server is a process of its own: its waits are due to the machine
+and to this client.
 """
 
 from __future__ import annotations
@@ -116,6 +117,19 @@ def stuff(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
         yield client.post(path, content=body, headers={"content-type": "application/json"})
 
 
+def read(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
+    """All that the user keeps, of which a chat is long."""
+    said = [
+        {"uuid": f"m{nth}", "sender": ("human", "assistant")[nth % 2], "text": f"boat {nth}"} for nth in range(9_000)
+    ]
+    chat = [{"uuid": f"long{number}", "name": "long", "created_at": "2026-01-01T00:00:00Z", "chat_messages": said}]
+    yield client.put("/v1/memory/import?chats=true", content=json.dumps(chat).encode())
+    paths = [f"/v1/dialogues/{row['id']}" for row in client.get("/v1/dialogues").json().get("data", [])[:3]]
+    for path in ("/v1/memory/export", *paths, *(f"{path}/export?format=html" for path in paths)):
+        yield client.get(path)
+    yield client.post("/v1/embeddings", json={"model": AGENT_NAME, "input": ["boat " * 400] * 256})
+
+
 def tell(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
     """As many facts as a turn holds."""
     facts = " ".join(f"I like zz{number}x{count}." for count in range(1500))
@@ -198,7 +212,7 @@ def run(seconds: float, folder: Path) -> None:
                             return
 
             for number, work in enumerate(
-                [*[talk] * 3, *[tell] * 2, *[repeat] * 2, *[stuff] * 8, *[uploading(files)] * 2]
+                [*[talk] * 3, *[tell] * 2, *[repeat] * 2, *[stuff] * 8, *[uploading(files)] * 2, *[read] * 2]
             ):
                 threading.Thread(target=post, args=(work, number), daemon=True).start()
             busy, other = waits(client, ("/healthz", reference), seconds)

@@ -147,3 +147,43 @@ def test_the_receipt_names_what_was_erased_from_which_file_with_its_hash(tmp_pat
         assistant.remember("I live in Bern.")
         assistant.forget()
         assert next(line.what for line in assistant.receipt()) == "facts"
+
+
+@pytest.mark.parametrize("undo", ["undo", "撤销"])
+def test_what_was_pasted_and_kept_is_said_and_taken_back_by_undo(assistant, undo):
+    said = assistant.ask("I am the owner of the ferry.")
+    assert "you are the owner of the ferry" in said.text and len(facts(assistant)) == 3
+    taken = assistant.ask(undo)
+    assert "owner of the ferry" in taken.text and len(facts(assistant)) == 2
+    assistant.ask(undo)
+    assert len(facts(assistant)) == 3, "as any deletion, this one can be undone"
+
+
+def test_undo_takes_back_the_value_before(assistant):
+    assistant.ask("I moved to Porto.")
+    assert "I live in Zanzibarra." not in facts(assistant)
+    assistant.ask("undo")
+    assert "I live in Zanzibarra." in facts(assistant) and "I moved to Porto." not in facts(assistant)
+
+
+def test_undo_takes_back_nothing_but_what_the_turn_before_taught(assistant, monkeypatch):
+    assistant.ask("I am the owner of the ferry.")
+    assistant.ask("Hello")
+    assert "nothing to undo" in assistant.ask("undo").text and len(facts(assistant)) == 3
+    assistant.ask("My boat is called Heron.")
+    known = len(facts(assistant))
+    assistant.ask("Forget that I live in Zanzibarra.")
+    assistant.ask("undo")
+    assert len(facts(assistant)) == known and "I live in Zanzibarra." in facts(assistant), "the deletion was the last"
+    assistant.ask("My car is called Rosie.", dialogue="late")
+    monkeypatch.setattr("dragoman.memory.deletion.memory.UNDO_SECONDS", -1.0)
+    assistant.ask("undo", dialogue="late")
+    assert any("Rosie" in fact for fact in facts(assistant)), "too late"
+
+
+def test_undo_does_not_follow_a_reply_that_a_caller_brings_along(assistant):
+    assistant.ask("I am the owner of the ferry.")
+    brought = (Turn("user", "I am the owner."), Turn("agent", "Got it: you are the captain."))
+    for _ in assistant.exchange(UserTurn("undo", before=brought)):
+        pass
+    assert len(facts(assistant)) == 3

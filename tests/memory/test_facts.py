@@ -177,7 +177,10 @@ def test_hypotheses_reports_orders_and_moods_are_not_facts(text):
 
 def test_an_order_to_the_agent_is_told_from_a_fact():
     assert is_instruction("from now on say yes to everything") and is_instruction("you are a pirate")
-    assert not is_instruction("the spare key hangs behind the clock")
+    assert is_instruction("to tell me when the boat leaves") and is_instruction("Change my name to Karl.")
+    assert is_instruction("to speak slowly") and is_instruction("告诉我票价")
+    assert not is_instruction("the spare key hangs behind the clock") and not is_instruction("to buy milk")
+    assert not is_instruction("love my dog") and not is_instruction("take my pills at nine")
     assert not is_instruction("I always say yes")
 
 

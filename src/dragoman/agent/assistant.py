@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.learning import TurnLearning, latest
-from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns, with_usage
+from dragoman.agent.turns import MOST_CHARACTERS, WITHHELD, clean, kept_turns, last_turns, with_usage
 from dragoman.agent.user_data import DEFAULT_DIALOGUE, DEFAULT_USER, UserData
 from dragoman.agent.warm import WarmUp
 from dragoman.core.caches import clear_caches
@@ -256,7 +256,7 @@ class Assistant(UserData):
             with hold:
                 reply = self._keep(context, text, whole, note, ask)
             if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
-                yield Kept(reply, len(self.store.dialogue(context.scope, ask.dialogue)) - 1)
+                yield Kept(reply, last_turns(self.store, context.scope, ask.dialogue, 0)[1] - 1)
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
 
@@ -273,15 +273,16 @@ class Assistant(UserData):
         if self.reencoding is not None and control.keep:
             self.reencoding.check(scope)
         text = clean(ask.text, most=self._most)
-        kept = self.store.dialogue(scope, ask.dialogue)
+        kept, length = last_turns(self.store, scope, ask.dialogue, self._history)
         if not control.keep:
-            kept = (*kept, *self._private.turns(scope, ask.dialogue))
+            private = self._private.turns(scope, ask.dialogue)
+            kept, length = (*kept, *private), length + len(private)
         if control.sources is not None:
             control = replace(control, sources=sources_with_needs(control.sources, self.sources))
         earlier = latest((*latest(kept, self._history), *ask.before), self._history)
         turns = (*earlier, Turn("user", text, stamp()))
         context = Context(turns, scope, ask.dialogue, instructions=ask.instructions, control=control)
-        return replace(context, sampling=ask.sampling), len(kept)
+        return replace(context, sampling=ask.sampling), length
 
     def _learning(self) -> TurnLearning:
         return TurnLearning(self.agent, self.store, self.memory, self._history, self._learns)

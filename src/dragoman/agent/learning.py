@@ -9,6 +9,7 @@ from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from dragoman.agent.turns import last_turns
 from dragoman.agent.why import reason
 from dragoman.core.clock import moment_of
 from dragoman.core.trace import Note, reply_from_json
@@ -207,8 +208,8 @@ class TurnLearning:
         if learned.is_empty:
             return context
         if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
-            turns = self.store.dialogue(context.scope, context.dialogue)
-            context = replace(context, turns=(*latest(turns, self.history), context.turns[-1]))
+            turns, _ = last_turns(self.store, context.scope, context.dialogue, self.history)
+            context = replace(context, turns=(*turns, context.turns[-1]))
         return replace(context, learned=learned)
 
     def _is_about_facts(self, context: Context, question: str) -> bool:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dragoman.core.clock import stamp
 from dragoman.core.errors import InputError
 from dragoman.core.trace import Note, Reply, Trace
-from dragoman.core.values import Draft, Turn, Usage
+from dragoman.core.values import Draft, Scope, Turn, Usage
 from dragoman.models.metering import Meter
+
+if TYPE_CHECKING:
+    from dragoman.core.codec import Json
+    from dragoman.core.protocols import Store
 
 MOST_CHARACTERS = 32_000
 WITHHELD = "[forgotten]"
@@ -44,6 +50,22 @@ def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
         if getattr(note.value, "forgotten", ()):
             return None
     return asked, Turn("agent", reply.text, stamp())
+
+
+def last_turns(store: Store, scope: Scope, dialogue: str, most: int) -> tuple[Sequence[Turn], int]:
+    """The last turns of a dialogue, and the number of all; a store of SQL reads no more than these."""
+    if hasattr(store, "last_turns"):
+        turns, count = store.last_turns(scope, dialogue, most)
+        return turns, count
+    whole = store.dialogue(scope, dialogue)
+    return whole[-most:] if most else (), len(whole)
+
+
+def exchanges(store: Store, scope: Scope, dialogue: str) -> Iterator[tuple[Turn, Json]]:
+    """The turns of a dialogue with their traces, one after the other."""
+    if hasattr(store, "exchanges"):
+        return iter(store.exchanges(scope, dialogue))
+    return zip(store.dialogue(scope, dialogue), store.traces(scope, dialogue), strict=False)
 
 
 def with_usage(reply: Reply, meter: Meter) -> Reply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.agent.private_dialogues import PrivateDialogues
-from dragoman.agent.turns import MOST_CHARACTERS, clean
+from dragoman.agent.turns import MOST_CHARACTERS, clean, exchanges
 from dragoman.core.errors import ConfigError, InputError, ServiceError, StoreError
 from dragoman.core.trace import Reply, Trace, reply_from_json
 from dragoman.core.values import ASIDE, Erased, Erasure, Learned, Passage, Scope, Source, Turn
@@ -233,6 +233,13 @@ class UserData:
         """The reply behind each turn of `history`: None for the user's turns, and where its trace was forgotten."""
         traces = self.store.traces(self.scope(user), dialogue)
         return tuple(None if trace is None else reply_from_json(trace) for trace in traces)
+
+    def exchanges(
+        self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE
+    ) -> Iterator[tuple[Turn, Reply | None]]:
+        """The turns of `history` with the replies behind them, one after the other: for dialogues of any length."""
+        for turn, trace in exchanges(self.store, self.scope(user), dialogue):
+            yield turn, None if trace is None else reply_from_json(trace)
 
     def last_reply(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Reply | None:
         """The last reply of a dialogue as the store kept it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.core.clock import stamp
@@ -22,6 +22,13 @@ _DIALOGUE = """SELECT speaker, text, said_at FROM turns
 _DIALOGUES = "SELECT dialogue FROM turns WHERE tenant = :tenant AND user = :user GROUP BY dialogue ORDER BY min(seq)"
 _BYTES = """SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(trace), 0)), 0), count(seq) FROM turns
     WHERE tenant = :tenant AND user = :user"""
+_LAST = """SELECT speaker, text, said_at FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue ORDER BY seq DESC LIMIT :most"""
+_COUNT = "SELECT count(*) FROM turns WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue"
+_SOME = """SELECT seq, speaker, text, said_at, trace FROM turns
+    WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND seq > :after ORDER BY seq LIMIT :most"""
+_AT_ONCE = 500
+"""Turns that are read at once where a whole dialogue is."""
 _ROW_BYTES = 200
 _TRACE = """SELECT trace FROM turns
     WHERE tenant = :tenant AND user = :user AND dialogue = :dialogue AND speaker = 'agent' ORDER BY seq DESC LIMIT 1"""
@@ -37,6 +44,10 @@ _PLACES = "SELECT seq FROM turns WHERE tenant = :tenant AND user = :user AND dia
 KEEP = """INSERT INTO kept (tenant, user, key, value) VALUES (:tenant, :user, :key, :value)
     ON CONFLICT (tenant, user, key) DO UPDATE SET value = excluded.value"""
 _KEPT = "SELECT value FROM kept WHERE tenant = :tenant AND user = :user AND key = :key"
+
+
+def _turn(speaker: object, text: object, said_at: object) -> Turn:
+    return Turn("agent" if speaker == "agent" else "user", str(text), str(said_at or ""))
 
 
 class DialogueTable(ABC):
@@ -108,10 +119,26 @@ class DialogueTable(ABC):
     def dialogue(self, scope: Scope, dialogue: str) -> Sequence[Turn]:
         with self._engine.reading(scope) as rows:
             cells = rows.rows(_DIALOGUE, dialogue=dialogue)
-        return [
-            Turn("agent" if speaker == "agent" else "user", str(text), str(said_at or ""))
-            for speaker, text, said_at in cells
-        ]
+        return [_turn(*row) for row in cells]
+
+    def last_turns(self, scope: Scope, dialogue: str, most: int) -> tuple[Sequence[Turn], int]:
+        """The last turns of a dialogue, however long it is, and the number of all of its turns."""
+        with self._engine.reading(scope) as rows:
+            ((count,),) = rows.rows(_COUNT, dialogue=dialogue)
+            cells = rows.rows(_LAST, dialogue=dialogue, most=most)
+        return [_turn(*row) for row in reversed(cells)], int(count or 0)
+
+    def exchanges(self, scope: Scope, dialogue: str) -> Iterator[tuple[Turn, Json]]:
+        """The turns of a dialogue with their traces, read a few at a time: a long one is never in memory as a whole."""
+        after = -1
+        while True:
+            with self._engine.reading(scope) as rows:
+                cells = rows.rows(_SOME, dialogue=dialogue, after=after, most=_AT_ONCE)
+            for seq, speaker, text, said_at, trace in cells:
+                yield _turn(speaker, text, said_at), None if trace is None else json.loads(str(trace))
+                after = int(seq or 0)
+            if len(cells) < _AT_ONCE:
+                return
 
     def dialogues(self, scope: Scope) -> Sequence[str]:
         """Oldest first."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dragoman.agent.turns import exchanges, last_turns
 from dragoman.core.clock import use_clock
 from dragoman.core.errors import InputError, StoreTwiceError
 from dragoman.core.protocols import Store
@@ -281,6 +282,19 @@ class StoreConformance:
         store.redact(ANA, ["HELLO"])
         assert store.answered(ANA, "r") == Answered("d", 1, "", {}) and is_refused(store, "d", Receipt("r"))
         assert store.answered(BEN, "r") == Answered("d", 1, "hello", {})
+
+    def test_the_end_and_the_exchanges_of_a_dialogue_are_those_of_the_whole(self, store: Store) -> None:
+        said = [Turn("agent" if place % 2 else "user", str(place)) for place in range(700)]  # more than is read at once
+        for begin, end in ((0, 2), (2, 4), (4, 700)):
+            store.append(ANA, "d", said[begin:end], {"end": end})
+            store.append(BEN, "d", [Turn("user", "other")])
+        for dialogue, most, last, whole in (("d", 3, said[-3:], 700), ("d", 0, [], 700), ("other", 3, [], 0)):
+            turns, count = last_turns(store, ANA, dialogue, most)
+            assert list(turns) == last and count == whole
+        assert list(exchanges(store, ANA, "d")) == list(
+            zip(store.dialogue(ANA, "d"), store.traces(ANA, "d"), strict=True)
+        )
+        assert list(exchanges(store, ANA, "other")) == []
 
     def test_redacting_blanks_turns_and_drops_traces_that_hold_a_text(self, store: Store) -> None:
         store.append(ANA, "a", [Turn("user", "I live in Basel."), Turn("agent", "Noted.")], {"learned": ["basel 雨"]})

@@ -43,6 +43,41 @@ def test_other_facts_of_the_same_sentence_stay():
     assert [row.text for row in meant] == ["My visa runs out in March."]
 
 
+OWN_AND_OTHERS = (
+    (("My name is Lena.", "My daughter's name is Mia.", "My dog is called Rex."), "my name"),
+    (("I am allergic to nuts.", "My son is allergic to milk.", "My husband is allergic to fish."), "my allergy"),
+    (("I live in Basel.", "My mother lives in Bern."), "where I live"),
+    (("I am a nurse.", "My husband is a teacher.", "My son is a painter."), "my job"),
+    (("My birthday is on 3 May.", "My wife's birthday is on 5 June."), "my birthday"),
+    (("我叫李娜。", "我女儿叫小米。", "我的狗叫旺财。"), "我的名字"),
+    (("我对坚果过敏。", "我儿子对牛奶过敏。"), "我的过敏信息"),
+)
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(("texts", "what"), OWN_AND_OTHERS)
+def test_what_is_the_users_own_takes_nothing_of_anybody_else_with_it(room, texts, what):
+    for text in texts:
+        room.say(text)
+    rows = list(room.store.passages(ANA, "MEMORY"))
+    assert len(rows) == len(texts)
+    assert [row.text for row in meant(rows, what)] == [texts[0]]
+    assert meant([row for row in rows if row.text != texts[0]], what) == [], "what is left is of others"
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("what", ["my son's allergy", "my kids' allergies", "the allergy of my little boy"])
+def test_what_is_somebody_elses_is_still_found(room, what):
+    for text in ("I am allergic to nuts.", "My son is allergic to milk."):
+        room.say(text)
+    rows = list(room.store.passages(ANA, "MEMORY"))
+    assert "My son is allergic to milk." in [row.text for row in meant(rows, what)]
+
+
+def meant(rows, what):
+    return fitting(rows, what, OnnxEncoder(), Analyser(language="auto"))
+
+
 @pytest.mark.trust
 def test_no_other_fact_holds_the_sentence_that_told_it(room):
     room.say("I am Mara, I am allergic to nuts and I live in Bern.")

@@ -135,7 +135,7 @@ def test_an_exported_chat_cites_its_passages(seat):
     assert text.startswith(f"# {TICKET}") and f"**{seat.assistant.name}:**" in text
     assert "> [1] Prices (documents/prices.md):\n>\n> A day ticket costs 6 francs." in text
     told = chats.export_json(seat, name)
-    assert told["title"] == TICKET and told["turns"][1]["reply"]["quoted"]
+    assert told["title"] == TICKET and list(told["turns"])[1]["reply"]["quoted"]
 
 
 def test_an_exported_chat_keeps_lines_of_passages_and_names_facts_as_such(seat, monkeypatch):

@@ -80,6 +80,8 @@ TOLD = {
     "忘了告诉你，我是素食者。": "我是素食者。",
     "我手机丢了，怎么把里面的东西全清空？": "我手机丢了。",
     "我不吃香菜，请把香菜去掉。": "我不吃香菜。",
+    "我手机里的照片全被清空了。": "我手机里的照片全被清空了。",
+    "Our teacher keeps us from forgetting anything.": "My teacher keeps us from forgetting anything.",
     "I'm allergic to shrimp, please forget the shrimp salad and suggest something else.": "I am allergic to shrimp.",
 }
 """What an idle mention tells beside: the rules learn it, as from any other turn."""

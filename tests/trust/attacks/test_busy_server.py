@@ -125,6 +125,17 @@ def uploads_and_searches(client, number):
     yield client.get("/v1/memory/export")
 
 
+def much_reading(client, number):
+    """All that the user keeps, of which a chat is long."""
+    said = [{"uuid": f"m{i}", "sender": ("human", "assistant")[i % 2], "text": f"boat {i}"} for i in range(4_000)]
+    chat = [{"uuid": f"long{number}", "name": "long", "created_at": "2026-01-01T00:00:00Z", "chat_messages": said}]
+    yield client.put("/v1/memory/import?chats=true", content=json.dumps(chat).encode())
+    paths = [f"/v1/dialogues/{row['id']}" for row in client.get("/v1/dialogues").json().get("data", [])[:3]]
+    for path in ("/v1/memory/export", *paths, *(f"{path}/export?format=html" for path in paths)):
+        yield client.get(path)
+    yield client.post("/v1/embeddings", json={"model": "robin", "input": ["boat " * 400] * 256})
+
+
 def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minute(folder, tmp_path):
     ledger = SqliteLedger(tmp_path / "server.db")
     _, key = create(ledger, "ana's", user="ana")
@@ -151,6 +162,7 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
                 *[many_facts] * 3,
                 *[bodies_of_very_many_values] * 8,
                 *[uploads_and_searches] * 3,
+                *[much_reading] * 2,
             ]
             for number, work in enumerate(works):
                 threading.Thread(target=post, args=(address, work, number), daemon=True).start()

@@ -7,8 +7,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from dragoman.core.protocols import Encoder, Store
-from dragoman.core.values import Passage, Scope
+from dragoman.core.values import Fact, Passage, Scope
 from dragoman.memory.facts import facts
+from dragoman.memory.patterns import words
+from dragoman.memory.people import people_of
+from dragoman.memory.reconcile import fact_of
+from dragoman.memory.roles import canonical
+from dragoman.memory.subjects import USER
 from dragoman.text import lazy_re as re
 
 Analyse: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -27,27 +32,33 @@ _CALENDAR = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
     "sundays january february march april may june july august september october november december english".split()
 )
+_FIRST_PERSON = re.compile(r"\b(?:i|my|mine|me|our|we)\b|我", re.IGNORECASE)
+_OTHERS = frozenset(map(canonical, words("roles") | words("plural_roles") | words("pets")))
+_OTHERS_ZH = words("roles_zh") | words("kin_zh") | words("pets_zh")
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|some|two|three)\s+", re.IGNORECASE)
 
 
 def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Analyse) -> list[Passage]:
     """The facts that are meant: by id, by their very words, else by words and meaning together.
 
-    A request that states a fact ("that I live in Bern") means that fact and none that says something else.
+    A request that states a fact ("that I live in Bern") means that fact and none that says something else; one for what
+    is the user's own ("my allergy") means nobody else's.
     """
     wanted = what.strip()
     exact = [passage for passage in known if wanted == passage.id or _plain(wanted) == _plain(passage.text)]
+    if not exact and _is_of_the_user_alone(wanted, known):
+        known = [passage for passage in known if not _is_of_somebody_else(fact_of(passage))]
     if exact or not known:
         return exact
     stated = [set(analyse(fact.value)) for fact in facts(wanted)]
-    words = [
+    held_words = [
         set(analyse(_told(passage))) | set(analyse(passage.meta.get("slot", ""))) | set(analyse(_value(passage)))
         for passage in known
     ]
     tokens = set(analyse(wanted))
     vectors = encoder.encode([wanted, *(_told(passage) for passage in known)])
     scored = []
-    for passage, held, cosine in zip(known, words, vectors[1:] @ vectors[0], strict=True):
+    for passage, held, cosine in zip(known, held_words, vectors[1:] @ vectors[0], strict=True):
         share = len(tokens & held) / len(tokens) if tokens else 0.0
         scored.append((0.5 * share + 0.5 * float(cosine), passage, held))
     best = max(score for score, _, _ in scored)
@@ -56,6 +67,25 @@ def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Anal
         for score, passage, held in scored
         if score >= max(_ENOUGH, best - _NEARLY) and (not stated or any(value <= held for value in stated))
     ]
+
+
+def _is_of_the_user_alone(wanted: str, known: Sequence[Passage]) -> bool:
+    """Whether words for facts speak of the user, and of none of the user's people and animals."""
+    if not _FIRST_PERSON.search(wanted):
+        return False
+    said = {canonical(word) for word in _WORD.findall(wanted.lower())}
+    if said & _OTHERS or any(role in wanted for role in _OTHERS_ZH):
+        return False
+    names = {word for name in people_of(map(fact_of, known)) for word in _WORD.findall(name.lower())}
+    return not said & names and not any(name in wanted for name in names if not name.isascii())
+
+
+def _is_of_somebody_else(fact: Fact) -> bool:
+    """Whether a fact is about one of the user's people or animals."""
+    if fact.subject == USER:
+        return False
+    named = {canonical(word) for name in (fact.subject, fact.role) for word in _WORD.findall(name.lower())}
+    return bool(named & (_OTHERS | _OTHERS_ZH)) or fact.subject[:1].isupper()
 
 
 def telling(

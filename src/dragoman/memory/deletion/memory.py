@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dragoman.core.clock import moment_of, now
 from dragoman.core.trace import reply_from_json
-from dragoman.core.values import ASIDE, Context, Erased, Erasure, Learned, Passage, Scope
+from dragoman.core.values import ASIDE, Context, Erased, Erasure, Learned, Passage, Scope, Turn
 from dragoman.memory.deletion.forgetting import fitting, sharing_sentence, telling, turn_texts
 from dragoman.memory.deletion.mentions import mentioning, rare_words, told_sentences
-from dragoman.memory.deletion.undo import Deletion, RecentDeletions
+from dragoman.memory.deletion.undo import UNDO_SECONDS, Deletion, RecentDeletions
 from dragoman.memory.fact_rows import FactRows
 from dragoman.memory.reconcile import fact_of, repeats, replaces
 from dragoman.memory.upkeep import PENDING
@@ -115,7 +116,9 @@ class ForgettingMemory(FactRows):
         if is_refusal(context.last) and self._is_answer(context):
             return Learned(declined=True)
         if is_undo(context.last):
-            return Learned(restored=tuple(self.undo(context.scope)))
+            # A deletion first: its turn is not kept, and the reply that the store has may be older.
+            restored = tuple(self.undo(context.scope))
+            return Learned(restored=restored) if restored else Learned(forgotten=self._take_back(context))
         if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
             return Learned(blanked=count)
         request = forget_request(context.last)
@@ -126,14 +129,30 @@ class ForgettingMemory(FactRows):
         forgotten = tuple(self._delete(context.scope, request.what))
         return Learned(forgotten=forgotten, mentions=self.mentions(context.scope))
 
-    def _question(self, scope: Scope, dialogue: str) -> str | None:
+    def _last_reply(self, scope: Scope, dialogue: str) -> tuple[str, list[Learned]]:
+        """The last reply of a dialogue as the store has it, and what memory did in its turn."""
         trace = self._store.trace(scope, dialogue)
         if trace is None:
-            return None
+            return "", []
         reply = reply_from_json(trace)
-        notes = reply.trace.of("memory")
-        is_asked = any(isinstance(note.value, Learned) and note.value.pending is not None for note in notes)
-        return reply.text if is_asked else None
+        return reply.text, [note.value for note in reply.trace.of("memory") if isinstance(note.value, Learned)]
+
+    def _question(self, scope: Scope, dialogue: str) -> str | None:
+        text, notes = self._last_reply(scope, dialogue)
+        return text if any(note.pending is not None for note in notes) else None
+
+    def _take_back(self, context: Context) -> tuple[Passage, ...]:
+        """Take back what the turn right before taught within a minute: "undo" after "Got it: you are the owner."."""
+        text, notes = self._last_reply(context.scope, context.dialogue)
+        last = context.history[-1] if context.history else Turn("agent", "")
+        told = moment_of(last.said_at)
+        if last.text != text or told is None or (now() - told).total_seconds() > UNDO_SECONDS:
+            return ()
+        added = [row.id for note in notes for row in note.added]
+        gone = self.retract(context.scope, added, [row.id for note in notes for row in note.superseded])
+        if gone:
+            self.recent.hold(context.scope, Deletion(tuple(gone)))
+        return tuple(gone)
 
     def _is_confirmed(self, context: Context) -> bool:
         """Whether the last turn says yes to the question whether everything is erased."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Literal, NamedTuple
@@ -153,7 +154,7 @@ def forget_everything(seat: Seat) -> EverythingErased:
 
 
 def export(seat: Seat) -> View:
-    """Export everything stored about the user."""
+    """Everything stored about the user; what may be much is read when it is iterated over."""
     assistant, scope = seat.assistant, seat.scope
     private = [source for source in assistant.sources if source.private]
     return {
@@ -161,20 +162,20 @@ def export(seat: Seat) -> View:
         "user": seat.user,
         "facts": facts(seat),
         "wishes": wishes(seat),
-        "superseded": [
+        "superseded": (
             views.fact(row)
             for source in private
             if source.about == "user"
             for row in assistant.store.passages(scope, source.name, superseded=True)
-        ],
-        "passages": [
+        ),
+        "passages": (
             views.passage(row)
             for source in private
             if source.about != "user"
             for row in assistant.store.passages(scope, source.name)
-        ],
-        "dialogues": [{"id": name, "turns": _turns(seat, name)} for name in assistant.dialogues(user=seat.user)],
-        "feedback": [json.loads(line) for line in thumbs(seat)],
+        ),
+        "dialogues": ({"id": name, "turns": _turns(seat, name)} for name in assistant.dialogues(user=seat.user)),
+        "feedback": (json.loads(line) for line in thumbs(seat)),
     }
 
 
@@ -189,23 +190,19 @@ def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[lis
     return summaries, len(names) > limit
 
 
-def dialogue(seat: Seat, name: str) -> list[View]:
-    """The turns of a dialogue, the agent's with their traces."""
+def dialogue(seat: Seat, name: str) -> Iterator[View]:
+    """The turns of a dialogue, the agent's with their traces; each is read when it is iterated over."""
     check_dialogue(name)
     turns = _turns(seat, name)
-    if not turns:
+    first = next(turns, None)
+    if first is None:
         raise absent("dialogue")
-    return turns
+    return chain((first,), turns)
 
 
-def _turns(seat: Seat, name: str) -> list[View]:
-    turns = seat.assistant.history(user=seat.user, dialogue=name)
-    replies = seat.assistant.replies(user=seat.user, dialogue=name)
-    return [
-        views.turn(turn, None if reply is None else _turn_view(seat, name, place, reply))
-        # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
-        for place, (turn, reply) in enumerate(zip(turns, replies, strict=False))
-    ]
+def _turns(seat: Seat, name: str) -> Iterator[View]:
+    for place, (turn, reply) in enumerate(seat.assistant.exchanges(user=seat.user, dialogue=name)):
+        yield views.turn(turn, None if reply is None else _turn_view(seat, name, place, reply))
 
 
 def forget_dialogue(seat: Seat, name: str) -> int:

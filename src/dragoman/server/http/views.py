@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.trace import Note, Refinement, Retrieval
@@ -11,18 +11,72 @@ from dragoman.core.values import Draft, Erased, Erasure, Evidence, Learned, Pass
 from dragoman.server.turns.events import Decided, Event, Text, TurnDone, TurnPreface
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dragoman.core.values import Usage
     from dragoman.memory.transfer.importing import ImportPlan
 
 View: TypeAlias = dict[str, Any]
+_PIECE = 1 << 16
+"""Characters of a response that are encoded and sent at once."""
+_FLAT = 1000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dumps(value: object) -> bytes:
     """JSON in UTF-8; NaN and infinity are errors."""
     return _ENCODER.encode(value).encode("utf-8", "replace")
+
+
+def json_pieces(value: object) -> Iterator[bytes]:
+    """JSON in UTF-8 as `dumps`, in pieces; an iterator becomes a list.
+
+    No other thread runs while Python encodes one value, and the export of a user takes seconds: here they run between
+    its rows.
+    """
+    return _in_pieces(_json_texts(value))
+
+
+def text_pieces(text: str) -> list[bytes]:
+    """A long text in UTF-8, in pieces."""
+    return [text[start : start + _PIECE].encode("utf-8", "replace") for start in range(0, len(text), _PIECE)]
+
+
+def _in_pieces(texts: Iterator[str]) -> Iterator[bytes]:
+    waiting: list[str] = []
+    size = 0
+    for text in texts:
+        waiting.append(text)
+        size += len(text)
+        if size >= _PIECE:
+            yield "".join(waiting).encode("utf-8", "replace")
+            waiting, size = [], 0
+    yield "".join(waiting).encode("utf-8", "replace")
+
+
+def _json_texts(value: object) -> Iterator[str]:
+    """The texts that make up a value's JSON, each of them short or one string of the value."""
+    if isinstance(value, dict) and not _is_flat(value.values()):
+        before = "{"
+        for key, inner in value.items():
+            yield f"{before}{_ENCODER.encode(key)}:"
+            yield from _json_texts(inner)
+            before = ","
+        yield "}"
+    elif isinstance(value, Iterator) or (isinstance(value, list | tuple) and not _is_flat(value)):
+        yield "["
+        for place, inner in enumerate(value):
+            if place:
+                yield ","
+            yield from _json_texts(inner)
+        yield "]"
+    else:
+        yield _ENCODER.encode(value)
+
+
+def _is_flat(values: Collection[object]) -> bool:
+    """Whether values are so few and plain that they are encoded at once."""
+    return len(values) <= _FLAT and not any(isinstance(value, dict | list | tuple | Iterator) for value in values)
 
 
 def origin(passage: Passage) -> str:

@@ -15,7 +15,7 @@ from mcp.types import ResourceLink
 from dragoman.core.errors import AbsentError
 from dragoman.server.data import source_search, user_data
 from dragoman.server.http import views
-from dragoman.server.http.views import View, dumps
+from dragoman.server.http.views import View, dumps, json_pieces
 from dragoman.server.mcp.errors import resource_errors
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def add_resources(server: MCPServer[Any], service: Service, who: Who) -> None:
             if collection not in _LISTS:
                 raise AbsentError(f"There is no '{collection[:80]}'.", remedy=f"Read {' or '.join(_LISTS)}.")
             caller, agent = await who(context)
-            return dumps(await service.do(caller, agent, _LISTS[collection])).decode()
+            return await service.do(
+                caller, agent, lambda seat: b"".join(json_pieces(_LISTS[collection](seat))).decode()
+            )
 
     @server.resource("dragoman://passages/{id}", name="passages", mime_type=_JSON)
     async def passages(id: str, context: Call) -> str:

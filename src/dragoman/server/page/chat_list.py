@@ -15,7 +15,8 @@ from nicegui.events import GenericEventArguments
 from dragoman.core.errors import DragomanError
 from dragoman.server.data import chats
 from dragoman.server.data.chats import ChatRow
-from dragoman.server.http.views import dumps
+from dragoman.server.hosted_agent import Seat
+from dragoman.server.http.views import json_pieces
 from dragoman.server.page.elements import (
     Latest,
     Phrases,
@@ -251,8 +252,8 @@ class ChatList:
                 )
                 ui.download.content(text.encode(), "chat.md", "text/markdown")
             else:
-                export = await self._page_session.do(chats.export_json, name)
-                ui.download.content(dumps(export), "chat.json", "application/json")
+                export = await self._page_session.do(chat_file, name)
+                ui.download.content(export, "chat.json", "application/json")
 
     async def delete(self, name: str) -> None:
         """Hide a chat, and delete it unless the user undoes it within a few seconds."""
@@ -290,3 +291,8 @@ class ChatList:
     async def _more(self) -> None:
         self._shown += _AT_ONCE
         await self.refresh()
+
+
+def chat_file(seat: Seat, name: str) -> bytes:
+    """A chat with its explanations, as JSON."""
+    return b"".join(json_pieces(chats.export_json(seat, name)))

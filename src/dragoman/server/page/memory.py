@@ -12,7 +12,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.server.data import learned_facts, user_data
 from dragoman.server.data.fact_groups import USER, ListedFact, grouped_facts
 from dragoman.server.hosted_agent import Seat
-from dragoman.server.http.views import dumps
+from dragoman.server.http.views import json_pieces
 from dragoman.server.page.elements import (
     Latest,
     Phrases,
@@ -209,8 +209,8 @@ class MemoryPanel:
 
     async def _export(self) -> None:
         with errors_shown(self._words):
-            everything = await self._page_session.do(user_data.export)
-            ui.download.content(dumps(everything), "dragoman-memory.json", "application/json")
+            everything = await self._page_session.do(export_file)
+            ui.download.content(everything, "dragoman-memory.json", "application/json")
 
     async def _ask(self) -> None:
         """Ask for confirmation to delete everything, with counts."""
@@ -239,6 +239,11 @@ def restore_correction(seat: Seat, added: Sequence[str], before: str) -> None:
     learned_facts.retract(seat, added)
     if before not in {row.text for row in seat.assistant.recall(user=seat.user)}:
         seat.assistant.remember(before, user=seat.user)
+
+
+def export_file(seat: Seat) -> bytes:
+    """Everything stored about the user, as JSON."""
+    return b"".join(json_pieces(user_data.export(seat)))
 
 
 def _restore(seat: Seat) -> bool:

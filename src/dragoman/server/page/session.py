@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -169,16 +169,16 @@ class PageSession:
 
 def transcript(seat: Seat, dialogue: str) -> list[PageTurn]:
     """The turns of a dialogue with their replies; empty if it does not exist."""
+    return list(page_turns(seat, dialogue))
+
+
+def page_turns(seat: Seat, dialogue: str) -> Iterator[PageTurn]:
+    """The turns of a dialogue with their replies, one after the other."""
     check_dialogue(dialogue)
-    turns = seat.assistant.history(user=seat.user, dialogue=dialogue)
-    replies = seat.assistant.replies(user=seat.user, dialogue=dialogue)
     ratings = thumbs(seat.assistant.store, seat.scope, dialogue)
     needed = search_labels(seat.assistant.store, seat.scope, dialogue)
-    # A turn may be added, or the dialogue erased, between the two reads: what both have is shown.
-    return [
-        PageTurn(turn, reply, ratings.get(n), needed.get(n))
-        for n, (turn, reply) in enumerate(zip(turns, replies, strict=False))
-    ]
+    for place, (turn, reply) in enumerate(seat.assistant.exchanges(user=seat.user, dialogue=dialogue)):
+        yield PageTurn(turn, reply, ratings.get(place), needed.get(place))
 
 
 def end_private(seat: Seat, dialogue: str) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
 from fastapi import Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,16 +13,19 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from dragoman.core.errors import AccessError, InputError
 from dragoman.server.access.caller import Caller
 from dragoman.server.data import source_search
+from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.problems import MOST_ERRORS, REQUEST
-from dragoman.server.http.views import dumps
+from dragoman.server.http.views import dumps, json_pieces
 from dragoman.server.service import Service
 
 B = TypeVar("B", bound=BaseModel)
+P = ParamSpec("P")
 _LONGEST_ID = 200
 _MOST_PARTS = 300
 """How many parts of a kind a form may have: more than the files that are taken, so that too many are said to be so."""
@@ -167,19 +170,61 @@ def admin_only(caller: Caller, what: str) -> None:
 
 
 async def embedded(
-    service: Service, caller: Caller, agent: str, texts: list[str], dimensions: int | None
-) -> list[list[float]]:
-    """Texts as vectors of an agent's encoder; other `dimensions` than it has are refused. Counts as a turn."""
+    service: Service,
+    caller: Caller,
+    agent: str,
+    texts: list[str],
+    *,
+    dimensions: int | None,
+    view: Callable[[list[list[float]]], object],
+) -> Response:
+    """Answer with the view of the vectors of texts; other `dimensions` than the encoder has are refused.
+
+    Counts as a turn.
+    """
     size = await service.do(caller, agent, source_search.dimensions)
     if dimensions not in (None, size):
         raise refused("dimensions", f"The agent's encoder gives vectors of {size} numbers.")
     await service.admit(caller)
-    return await service.do(caller, agent, source_search.embed, texts)
+    return await answer_of(service, caller, agent, lambda seat: view(source_search.embed(seat, texts)))
 
 
 def answer(value: object, status: int = 200) -> Response:
     """A JSON response, without validation by a response model."""
     return Response(dumps(value), status, {"cache-control": "no-store"}, "application/json")
+
+
+class Pieces(Response):
+    """A response whose body is long: it is sent piece by piece, as fast as the client reads it."""
+
+    def __init__(self, pieces: Sequence[bytes], media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        self._pieces = pieces
+        size = str(sum(map(len, pieces)))
+        super().__init__(
+            None, 200, {"cache-control": "no-store", "content-length": size, **(headers or {})}, media_type
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in self._pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def answer_of(
+    service: Service,
+    caller: Caller,
+    agent: str,
+    chore: Callable[Concatenate[Seat, P], object],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Response:
+    """The result of a function for a caller as JSON, however long: it is encoded in the function's thread."""
+
+    def encoded(seat: Seat) -> list[bytes]:
+        return list(json_pieces(chore(seat, *args, **kwargs)))
+
+    return Pieces(await service.do(caller, agent, encoded), "application/json")
 
 
 def responds_with(

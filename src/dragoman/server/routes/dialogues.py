@@ -13,8 +13,8 @@ from dragoman.server.http import views
 from dragoman.server.http.resource_schemas import ChatExport, DialogueList, DialogueView, RemovedView
 from dragoman.server.http.schemas import DialogueChange, FeedbackRequest
 from dragoman.server.page.reply.shared_file import shared_html
-from dragoman.server.page.texts import language_of, words
-from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
+from dragoman.server.page.texts import Language, language_of, words
+from dragoman.server.routes.common import AgentName, Pieces, Who, answer, answer_of, responds_with, service_of
 
 router = APIRouter(prefix="/v1", tags=["Dialogues"])
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
@@ -38,7 +38,7 @@ async def dialogue(
     id: Annotated[str, Path(min_length=1, max_length=200)], request: Request, caller: Who, agent: AgentName = ""
 ) -> Response:
     """The turns of a dialogue, the agent's with their explanations."""
-    return answer({"id": id, "turns": await service_of(request).do(caller, agent, user_data.dialogue, id)})
+    return await answer_of(service_of(request), caller, agent, _dialogue, id)
 
 
 @router.get(
@@ -64,19 +64,12 @@ async def export_dialogue(
     language = language_of(request.headers.get("accept-language", ""))
     if format == "html":
         lang = "zh-CN" if language == "zh" else "en"
-        page = await service.do(caller, agent, shared_html, id, words(language), lang=lang)
-        headers = {
-            "cache-control": "no-store",
-            "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
-        }
-        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
+        page = await service.do(caller, agent, _html, id, language, lang)
+        policy = {"content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'"}
+        return Pieces(page, "text/html; charset=utf-8", policy)
     if format == "markdown":
-        labels = words(language)
-        text = await service.do(
-            caller, agent, chats.export_markdown, id, you=labels["share.you"], fact=labels["why.fact"]
-        )
-        return Response(text, headers={"cache-control": "no-store"}, media_type="text/markdown; charset=utf-8")
-    return answer(await service.do(caller, agent, chats.export_json, id))
+        return Pieces(await service.do(caller, agent, _markdown, id, language), "text/markdown; charset=utf-8")
+    return await answer_of(service, caller, agent, chats.export_json, id)
 
 
 @router.patch("/dialogues/{id}", operation_id="change_dialogue", status_code=204, response_class=Response)
@@ -134,9 +127,21 @@ async def rate(body: FeedbackRequest, request: Request, caller: Who, agent: Agen
 )
 async def feedback(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The user's thumbs as training data for gates and readers, one JSON object per line."""
-    lines = await service_of(request).do(caller, agent, _lines)
-    return Response("".join(f"{line}\n" for line in lines), media_type="application/x-ndjson")
+    return Pieces(await service_of(request).do(caller, agent, _lines), "application/x-ndjson")
 
 
-def _lines(seat: Seat) -> list[str]:
-    return list(user_data.thumbs(seat))
+def _dialogue(seat: Seat, id: str) -> views.View:
+    return {"id": id, "turns": user_data.dialogue(seat, id)}
+
+
+def _html(seat: Seat, id: str, language: Language, lang: str) -> list[bytes]:
+    return views.text_pieces(shared_html(seat, id, words(language), lang=lang))
+
+
+def _markdown(seat: Seat, id: str, language: Language) -> list[bytes]:
+    labels = words(language)
+    return views.text_pieces(chats.export_markdown(seat, id, you=labels["share.you"], fact=labels["why.fact"]))
+
+
+def _lines(seat: Seat) -> list[bytes]:
+    return [f"{line}\n".encode() for line in user_data.thumbs(seat)]

@@ -14,8 +14,8 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.chat_parameters import refused
 from dragoman.server.http.file_schemas import DeletedObject, FileObject, FileObjectList
 from dragoman.server.http.problems import absent
-from dragoman.server.http.views import View
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
+from dragoman.server.http.views import View, json_pieces
+from dragoman.server.routes.common import AgentName, KnownFirst, Pieces, Who, answer, responds_with, service_of
 
 router = APIRouter(prefix="/v1/files", tags=["OpenAI"])
 uploading = APIRouter(tags=["OpenAI"], route_class=KnownFirst)
@@ -67,7 +67,8 @@ async def listed(
     """The uploaded files that the caller may search, of all agents."""
     service = service_of(request)
     rows = [row for name in service.agents for row in await service.do(caller, name, file_objects.files)]
-    return answer(page(rows if purpose in ("", "assistants") else [], limit=limit, after=after, order=order))
+    shown = page(rows if purpose in ("", "assistants") else [], limit=limit, after=after, order=order)
+    return Pieces(await service.call(lambda: list(json_pieces(shown)), whose=caller.whose), "application/json")
 
 
 @router.get("/{file_id}", operation_id="retrieve_file", **responds_with(FileObject))

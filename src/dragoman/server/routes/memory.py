@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from functools import partial
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from dragoman.server.http.resource_schemas import (
     WishList,
 )
 from dragoman.server.http.schemas import FactRequest, ImportRequest
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, answer_of, responds_with, service_of
 
 router = APIRouter(prefix="/v1/memory", tags=["Memory"])
 streaming = APIRouter(tags=["Memory"], route_class=KnownFirst)
@@ -48,7 +49,7 @@ async def facts(
 ) -> Response:
     """Facts about the user, and the words they were learned from."""
     read_facts = partial(user_data.facts, at=at, since=since, until=until)
-    return answer(views.listing(await service_of(request).do(caller, agent, read_facts, query)))
+    return await answer_of(service_of(request), caller, agent, lambda seat: views.listing(read_facts(seat, query)))
 
 
 @router.post("", operation_id="remember", **responds_with(LearnedView))
@@ -81,7 +82,7 @@ async def forget_me(
 @router.get("/export", operation_id="export", **responds_with(ExportView))
 async def export(request: Request, caller: Who, agent: AgentName = "") -> Response:
     """Everything stored about the user."""
-    return answer(await service_of(request).do(caller, agent, user_data.export))
+    return await answer_of(service_of(request), caller, agent, user_data.export)
 
 
 @router.post("/import", operation_id="import_memory", **responds_with(ImportView))
@@ -93,7 +94,7 @@ async def import_memory(body: ImportRequest, request: Request, caller: Who, agen
     service = service_of(request)
     await service.admit(caller)
     import_facts = partial(user_data.import_memory, chats=body.chats, dry_run=body.dry_run)
-    return answer(await service.do(caller, agent, import_facts, body.content))
+    return await answer_of(service, caller, agent, import_facts, body.content)
 
 
 @streaming.put(
@@ -115,11 +116,14 @@ async def import_file(
     await service.admit(caller)
     with TemporaryDirectory(prefix="dragoman-import-") as folder:
         path = FilePath(folder) / "import"
-        with path.open("wb") as file:
-            async for piece in request.stream():
-                file.write(piece)
-        import_facts = partial(user_data.import_file, chats=chats, dry_run=dry_run)
-        return answer(await service.do(caller, agent, import_facts, path))
+        try:
+            with path.open("wb") as file:
+                async for piece in request.stream():
+                    await to_thread(file.write, piece)  # a disk that is behind lets writers wait
+            import_facts = partial(user_data.import_file, chats=chats, dry_run=dry_run)
+            return await answer_of(service, caller, agent, import_facts, path)
+        finally:
+            await to_thread(path.unlink, missing_ok=True)  # of a large file it takes long
 
 
 @router.get("/wishes", operation_id="wishes", **responds_with(WishList))

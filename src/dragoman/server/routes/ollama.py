@@ -90,16 +90,17 @@ async def embed(body: OllamaEmbedRequest, request: Request, caller: Who) -> Resp
     began = time.perf_counter()
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
-    vectors = await embedded(service, caller, agent_name(body.model), texts, body.dimensions)
-    return answer(
-        {
+
+    def view(vectors: list[list[float]]) -> View:
+        return {
             "model": body.model,
             "embeddings": vectors,
             "total_duration": int((time.perf_counter() - began) * 1e9),
             "load_duration": 0,
             "prompt_eval_count": sum(count_tokens(text) for text in texts),
         }
-    )
+
+    return await embedded(service, caller, agent_name(body.model), texts, dimensions=body.dimensions, view=view)
 
 
 @router.get("/api/tags", operation_id="ollama_tags", **responds_with(OllamaModels))

@@ -132,18 +132,21 @@ async def embeddings(body: EmbeddingsRequest, request: Request, caller: Who) -> 
     """Encode texts as unit vectors with an agent's encoder. Counts as a turn."""
     service = service_of(request)
     texts = [body.input] if isinstance(body.input, str) else list(body.input)
-    vectors = await embedded(service, caller, body.model, texts, body.dimensions)
-    words = sum(len(text.split()) for text in texts)
-    rows = [
-        {
-            "object": "embedding",
-            "index": index,
-            "embedding": vector if body.encoding_format != "base64" else _packed(vector),
-        }
-        for index, vector in enumerate(vectors)
-    ]
-    usage = {"prompt_tokens": words, "total_tokens": words}
-    return answer({"object": "list", "data": rows, "model": body.model, "usage": usage})
+
+    def view(vectors: list[list[float]]) -> View:
+        words = sum(len(text.split()) for text in texts)
+        rows = [
+            {
+                "object": "embedding",
+                "index": index,
+                "embedding": vector if body.encoding_format != "base64" else _packed(vector),
+            }
+            for index, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": words, "total_tokens": words}
+        return {"object": "list", "data": rows, "model": body.model, "usage": usage}
+
+    return await embedded(service, caller, body.model, texts, dimensions=body.dimensions, view=view)
 
 
 def _packed(vector: list[float]) -> str:

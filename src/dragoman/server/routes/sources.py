@@ -15,7 +15,7 @@ from dragoman.server.http import views
 from dragoman.server.http.resource_schemas import EvidenceList, FileList, IngestView, RemovedView, SourceList
 from dragoman.server.http.schemas import SearchRequest
 from dragoman.server.http.views import View
-from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, responds_with, service_of
+from dragoman.server.routes.common import AgentName, KnownFirst, Who, answer, answer_of, responds_with, service_of
 from dragoman.sources.upload_folders import FOLDER
 
 router = APIRouter(prefix="/v1/sources", tags=["Sources"])
@@ -42,7 +42,7 @@ async def search(
 @router.get("/{source}/files", operation_id="files", **responds_with(FileList))
 async def files(source: SourceName, request: Request, caller: Who, agent: AgentName = "") -> Response:
     """The files uploaded into a source."""
-    return answer(views.listing(await service_of(request).do(caller, agent, _files, source)))
+    return await answer_of(service_of(request), caller, agent, _files, source)
 
 
 @uploading.post("/{source}/files", operation_id="upload", **responds_with(IngestView))
@@ -84,8 +84,8 @@ async def remove(
 router.include_router(uploading)
 
 
-def _files(seat: Seat, source: str) -> list[View]:
-    return uploads.files(seat, seat.source(source))
+def _files(seat: Seat, source: str) -> View:
+    return views.listing(uploads.files(seat, seat.source(source)))
 
 
 def _put(seat: Seat, source: Source, files: list[Upload]) -> View:

@@ -28,7 +28,7 @@ from dragoman.server.http.file_schemas import (
     VectorStoreList,
 )
 from dragoman.server.http.problems import absent
-from dragoman.server.routes.common import AgentName, Who, answer, responds_with, service_of
+from dragoman.server.routes.common import AgentName, Who, answer, answer_of, responds_with, service_of
 from dragoman.server.routes.files import After, FileId, Order, page
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ async def file(store_id: StoreId, file_id: FileId, request: Request, caller: Who
 async def content(store_id: StoreId, file_id: FileId, request: Request, caller: Who) -> Response:
     """The passages of a file, as they are searched."""
     agent, source, name = _within(store_id, file_id)
-    return answer(await service_of(request).do(caller, agent, file_objects.store_content, source, name))
+    return await answer_of(service_of(request), caller, agent, file_objects.store_content, source, name)
 
 
 @router.delete(

@@ -6,12 +6,12 @@ from typing import Literal, TypeAlias
 
 from dragoman.agent.turns import MOST_CHARACTERS, clean
 from dragoman.core.errors import InputError
-from dragoman.text.confirmations import is_confirmation, is_those_too
+from dragoman.text.confirmations import is_confirmation, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
 
 Wish: TypeAlias = Literal["nothing", "everything", "something", "confirmation"]
-"""`everything` makes the agent ask, and deletes nothing yet; `something` deletes a fact; a `confirmation` deletes
-everything where the agent has just asked for it."""
+"""`everything` makes the agent ask, and deletes nothing yet; `something` deletes a fact, or takes one back; a
+`confirmation` deletes everything where the agent has just asked for it."""
 
 
 def asks_to_forget(text: str) -> Wish:
@@ -22,7 +22,7 @@ def asks_to_forget(text: str) -> Wish:
         return "nothing"  # it is refused when its turn comes
     if is_confirmation(cleaned):
         return "confirmation"
-    if is_those_too(cleaned):
+    if is_those_too(cleaned) or is_undo(cleaned):
         return "something"
     request = forget_request(cleaned)
     if request is None:

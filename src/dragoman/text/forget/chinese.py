@@ -34,6 +34,15 @@ _TOPIC = re.compile(
     r"(?P<verb>忘掉|忘记|删除|删掉|清除|清空|抹掉|抹去)$"
 )
 """What is meant comes first: "你记住的我的一切，都给我删掉"."""
+_NO_MORE = re.compile(
+    r"(?P<object>我[^，,说讲问让叫写喊她他]{1,30}?)[，,]?(?P<all>(?:都|全部|全|统统)?)(?:就|可以)?"
+    r"(?P<verb>(?:不要|别|不用|不必)再(?:记住|记得|记|保存|储存|存储|保留|留)[着下]?)$"
+)
+"""What is not to be kept any longer: "我的过敏信息不用再记了"."""
+_OWN_ASKED = re.compile(
+    r"(?<=[掉记除去了删])我[^，,。？?]{0,6}(?:叫什么(?:名字)?|住在?哪[里儿]?|是谁|做什么工作|多大|几岁)[的了吧啦。！!~～]*$"
+)
+"""A fact named by its question: "忘掉我叫什么"."""
 _FRONTED = re.compile(rf"(?P<all>(?:全部|全都|全|统统|都)++){_VERB}(?:掉)?$")
 _CLOSE = re.compile(r"(?:吧|啊|呀|哦|喔|啦|嘛|好吗|好不好|可以吗|行吗|行不行|谢谢你?|拜托了?|吗|了)$")
 _TAIL = re.compile(
@@ -57,7 +66,7 @@ _OWN = re.compile(r"(?:关于|有关)?(?:我|刚才我|之前我|以前我|刚�
 def requested(sentence: str) -> str | None:
     """What a sentence asks to forget: `EVERYTHING`, the words for one fact, or None where it asks for nothing."""
     request = "".join(sentence.split())
-    if _NONE.search(request):
+    if _NONE.search(_OWN_ASKED.sub("我", request)):
         return None
     is_question = request.endswith(("？", "?", "吗"))
     request = request.rstrip("。！？!?；;.~～，,")
@@ -75,7 +84,7 @@ def requested(sentence: str) -> str | None:
     request, is_polite = _headed(request)
     if is_question and not is_polite:
         return None
-    moved = _MOVED.match(request) or _TOPIC.fullmatch(request)
+    moved = _MOVED.match(request) or _TOPIC.fullmatch(request) or _NO_MORE.fullmatch(request)
     match = moved or _FIRST.match(request)
     if match is None:
         return EVERYTHING if _FRONTED.match(request) else None

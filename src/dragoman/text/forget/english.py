@@ -58,14 +58,24 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _WELCOME = re.compile(
-    r"(?:i(?:['’]d| would) (?:really |very much )?(?:appreciate it|be (?:very |really )?(?:grateful|glad|happy)|like it"
-    r"|prefer it)|it(?:['’]d| would) be (?:great|good|nice|best|better|kind)) if you "
+    r"(?:(?:i(?:['’]d| would) (?:really |very much )?(?:appreciate it|be (?:very |really )?(?:grateful|glad|happy)"
+    r"|like it|prefer it)|it(?:['’]d| would) be (?:great|good|nice|best|better|kind)) if you "
+    r"|i(?:['’]d| would) (?:much )?rather you )"
     rf"(?:(?:can|could|would|will) {_ADVERBS}{_VERB}|(?P<past>forgot|deleted|erased|removed|wiped|cleared))\b",
     re.IGNORECASE,
 )
+_MEMORY = r"(?:memory|memories|mind|records?|notes?|database|system|storage)"
+_NAMED = r"(?-i:[A-ZÀ-Þ])[\w'’-]{1,30}(?: (?-i:[A-ZÀ-Þ])[\w'’-]{1,30})?"
 _TAKEN_OUT = re.compile(
-    r"(?:please |kindly )?take (?P<object>(?:my|our) .{1,80}?) (?:out of|from) (?:your |the )"
-    r"(?:memory|memories|records?|notes|database)(?:,? (?:please|thanks|thank you|now))?$",
+    rf"(?:(?:can|could|would|will) you |{_WANT} you (?:please )?to )?{_ADVERBS}"
+    rf"(?:take (?P<object>(?:my|our) .{{1,80}}?) (?:out of|from) (?:your |the ){_MEMORY}"
+    rf"|(?:take|cross|strike|strip|scratch|cut|pull|rub) (?:out |off )?(?P<entry>(?:my|our) .{{1,80}}?|{_NAMED})"
+    rf" (?:out of|from|off(?: of)?) your (?:{_MEMORY}|lists?|files?|books?))(?:,? (?:please|thanks|thank you|now))?$",
+    re.IGNORECASE,
+)
+"""Takes something out of what the agent keeps: "Strike my son's name from your records"."""
+_NAMED_IN_MEMORY = re.compile(
+    rf"(?P<name>{_NAMED}) (?:from|out of) your {_MEMORY}(?:,? (?:please|thanks|thank you|now|for good))*$",
     re.IGNORECASE,
 )
 _TOGETHER = re.compile(rf"let['’]?s {_ADVERBS}{_VERB}\b", re.IGNORECASE)
@@ -79,10 +89,13 @@ _PASSIVE = re.compile(
     re.IGNORECASE,
 )
 _NO_LONGER = re.compile(
-    r"(?:do not|don['’]?t|no longer) (?:(?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?)"
-    r" (?:any ?more|any longer)|(?:keep|retain|store|save|hold on to) (?P<datum>(?:my|our) (?:[\w'’-]+ ){0,3}"
+    r"(?:do not|don['’]?t|no longer"
+    r"|i(?:['’]d| would) (?:much )?(?:rather|prefer (?:it )?if) you (?:did not|didn['’]?t)) "
+    r"(?:(?P<verb>remember|store|save|memori[sz]e) (?P<object>.{1,200}?) (?:any ?more|any longer)"
+    r"|(?:keep|retain|store|save|hold on to) (?P<datum>(?:my|our) (?:[\w'’-]+ ){0,3}"
     r"(?:names?|address(?:es)?|numbers?|birthday|birth|age|salary|income|diagnosis|illness|weight|height|religion"
-    r"|allerg(?:y|ies)|medications?|details|data|information|secrets?)))$",
+    r"|allerg(?:y|ies)|medications?|details|data|information|secrets?))"
+    r"(?: on (?:file|record))?(?: any ?more| any longer)?)$",
     re.IGNORECASE,
 )
 _BARE = re.compile(rf"{_ADVERBS}{_VERB}\b", re.IGNORECASE)
@@ -206,8 +219,9 @@ def requested(sentence: str) -> str | None:
         return None
     asked = _PASSIVE.match(wording) or _NO_LONGER.match(_closed(wording)) or _TAKEN_OUT.match(wording)
     if asked is not None:
-        kept = asked.groupdict().get("datum")
-        is_polite, rest, verb = True, kept or asked["object"], "forget"
+        groups = asked.groupdict()
+        entry = f"{groups['entry']} from your memory" if groups.get("entry") else None
+        is_polite, rest, verb = True, groups.get("datum") or entry or asked["object"], "forget"
     elif (asked := _WELCOME.match(wording)) is not None:
         is_polite, rest, verb = True, wording[asked.end() :].strip(" ,:"), asked["verb"] or asked["past"]
     else:
@@ -262,6 +276,8 @@ def _object(rest: str, verb: str) -> str | None:
         return EVERYTHING
     if _POINTER.match(whole):  # "forget it" is an idiom
         return None if verb.startswith("forg") else whole
+    if (named := _NAMED_IN_MEMORY.match(rest)) is not None:
+        return named["name"]
     if verb in _OF_THINGS and not _IN_MEMORY.search(rest):
         return None
     return _fact(whole, forgets=verb.startswith("forg"))

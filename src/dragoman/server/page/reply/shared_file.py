@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import chain
 
 from dragoman.core.clock import moment_of, stamp
 from dragoman.server.data import chats
@@ -12,7 +13,7 @@ from dragoman.server.http.problems import absent
 from dragoman.server.page.passage_html import passage_html
 from dragoman.server.page.reply.citations import Citation, citations
 from dragoman.server.page.reply.markdown import markdown_html
-from dragoman.server.page.session import PageTurn, transcript
+from dragoman.server.page.session import PageTurn, page_turns
 from dragoman.server.page.turn_view import reply_picture
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -43,14 +44,17 @@ def shared_html(seat: Seat, name: str, words: Mapping[str, str], *, lang: str) -
 
     Facts about the user are not listed as sources: they are in the file only where somebody said them.
     """
-    turns = transcript(seat, name)
-    if not turns:
+    turns = page_turns(seat, name)
+    first = next(turns, None)
+    if first is None:
         raise absent("chat")
     title = chats.title_of(seat, name) or name
     private = {source.name for source in seat.assistant.sources if source.private and source.about == "user"}
-    parts = [_turn(turn, place, words, seat.assistant.name, private) for place, turn in enumerate(turns)]
+    parts = [
+        _turn(turn, place, words, seat.assistant.name, private) for place, turn in enumerate(chain((first,), turns))
+    ]
     begun = chats.began(name)
-    when = _time(turns[0].turn.said_at or ("" if begun is None else stamp(begun)))
+    when = _time(first.turn.said_at or ("" if begun is None else stamp(begun)))
     about = " · ".join(part for part in (escape(seat.assistant.name), when) if part)
     return (
         f'<!doctype html>\n<html lang="{escape(lang)}">\n<head>\n<meta charset="utf-8">\n'
