@@ -127,7 +127,8 @@ def test_what_is_sent_without_a_connection_waits_for_it(page_session, ask):
     write(page, "What does a day ticket cost?")
     expect(page.locator(".queued")).to_contain_text("What does a day ticket cost?")
     page.context.set_offline(False)
-    expect(page.locator(".turn.agent .text").last).to_contain_text("6 francs")
+    expect(page.locator(".turn.user .bubble").last).to_have_text("What does a day ticket cost?")
+    expect(page.locator(".turn.agent .thumb.no-search")).to_have_count(2)
     expect(page.locator(".queued")).to_have_count(0)
 
 

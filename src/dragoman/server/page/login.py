@@ -34,7 +34,7 @@ _PAGE = """<!doctype html><html lang="{tag}"><head><meta charset="utf-8"><title>
 form, label {{ display: flex; flex-direction: column; gap: 14px }} label {{ gap: 4px }} form p {{ margin: 0 }}
 input {{ font: inherit; padding: 8px 12px; border: 1px solid var(--soft); border-radius: 9px; background: var(--ground);
 color: inherit }} button {{ align-self: flex-start }} .wrong {{ color: var(--danger) }} .wrong:empty {{ display: none }}
-</style></head><body><main>
+</style></head><body><main class="login">
 <form method="post" action="{action}"><h1>{title}</h1><p>{about}</p>
 <label>{field}<input name="key" type="password" autocomplete="off" autofocus required></label>
 <p class="wrong" role="alert">{wrong}</p><button type="submit">{enter}</button></form></main></body></html>"""

@@ -358,10 +358,16 @@ _WORDS: dict[str, tuple[str, str]] = {
     "memory.everything": ("Delete everything about me", "删除关于我的一切"),
     "memory.sure": ("Delete everything about you?", "要删除关于您的一切吗？"),
     "memory.sure_more": (
-        "This deletes {facts} facts about you, {chats} chats with their ratings, and {files} files that you uploaded "
-        "for yourself. It cannot be undone.",
-        "这将删除关于您的 {facts} 条记忆、{chats} 个对话及其评价，以及您为自己上传的 {files} 个文件，无法撤销。",
+        "This deletes {facts} about you, {chats} with their ratings, and {files} that you uploaded for yourself. "
+        "It cannot be undone.",
+        "这将删除关于您的 {facts}、{chats}及其评价，以及您为自己上传的 {files}，无法撤销。",
     ),
+    "memory.fact": ("{count} fact", "{count} 条记忆"),
+    "memory.facts": ("{count} facts", "{count} 条记忆"),
+    "memory.chat": ("{count} chat", "{count} 个对话"),
+    "memory.chats": ("{count} chats", "{count} 个对话"),
+    "memory.file": ("{count} file", "{count} 个文件"),
+    "memory.files": ("{count} files", "{count} 个文件"),
     "memory.sure_yes": ("Delete everything", "全部删除"),
     "memory.all_gone": ("Everything about you is deleted.", "关于您的一切都已删除。"),
     # Sources
@@ -377,6 +383,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "sources.private": ("private", "仅您可见"),
     "sources.shared": ("shared", "共享"),
     "sources.memory": ("what you have told me about yourself", "您告诉过我的关于您自己的内容"),
+    "sources.uploads": ("files that you add, for you alone", "您添加的文件，仅您可见"),
     "sources.contents": ("Show what is in {name}", "查看“{name}”的内容"),
     "sources.first": ("The first documents are shown.", "仅显示最前面的文档。"),
     "sources.back": ("Back", "返回"),

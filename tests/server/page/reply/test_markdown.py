@@ -18,7 +18,8 @@ from dragoman.server.page.turn_view import Card
 WORDS = words("en")
 TAGS = re.compile(r"</?([a-z0-9]+)")
 ALLOWED = set(
-    "p br em strong s code pre ul ol li blockquote h1 h2 h3 h4 h5 h6 hr a div span table thead tbody tr th td button".split()
+    "p br em strong s code pre ul ol li blockquote h1 h2 h3 h4 h5 h6 hr a div span".split()
+    + "table thead tbody tr th td button".split()
 )
 
 

@@ -102,9 +102,7 @@ class SourcesPanel:
                         el("span", classes="spread")
                         unit = "fact" if _is_memory(row) else "passage"
                         el("span", _count(words, int(row["passages"]), unit), "figure")
-                    # The planner's description of memory speaks of the user, who reads this.
-                    about = words["sources.memory"] if _is_memory(row) else str(row["description"])
-                    if about:
+                    if about := _about(row, words):
                         el("p", about, "muted")
 
     def _name(self, row: View) -> None:
@@ -168,6 +166,13 @@ class SourcesPanel:
 
 def _is_memory(row: View) -> bool:
     return bool(row["about"] == "user" and row["private"])
+
+
+def _about(row: View, words: Phrases) -> str:
+    """What a source is about; descriptions for the planner speak of the user, who reads this."""
+    if _is_memory(row):
+        return words["sources.memory"]
+    return words["sources.uploads"] if row["private"] and row["name"] == "UPLOADS" else str(row["description"])
 
 
 def _counts(rows: Sequence[View]) -> dict[str, int]:
