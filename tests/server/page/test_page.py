@@ -29,7 +29,7 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(page_session):
     expect(why.locator("svg.graph")).to_be_hidden()
     why.get_by_text("Details").click()
     expect(why.locator("svg.graph")).to_have_attribute(
-        "aria-label", "decision 1.00 → MEMORY → NOTES → DOCUMENTS → reply"
+        "aria-label", "decision 1.00 → Memory → Notes → Documents → reply"
     )
     expect(why.get_by_role("img", name="relevance").first).to_be_visible()
     expect(why.get_by_role("img", name="confidence")).to_be_visible()
