@@ -107,6 +107,48 @@ def test_citations_saved_facts_and_used_ones(page_session, ask):
     expect(page.locator(".cited")).to_have_count(0)
 
 
+def test_after_a_reload_a_stopped_message_can_be_sent_again_or_changed(page_session):
+    page = page_session()
+    write(page, "Tell me slowly, once more")
+    expect(page.locator(".turn.agent .text")).to_contain_text("word1")
+    page.reload()
+    expect(page.locator(".turn.agent .text")).to_contain_text("word1")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".stopped").get_by_role("button", name="Try again")).to_be_visible()
+    page.get_by_role("button", name="Edit the message").click()
+    expect(page.get_by_label("Your message")).to_have_value("Tell me slowly, once more")
+
+
+def test_what_is_sent_without_a_connection_waits_for_it(page_session, ask):
+    page = page_session("/page/?agent=wren", requests_fail=True)
+    ask(page, "What does a dog cost?")
+    page.context.set_offline(True)
+    expect(page.locator(".no-connection")).to_be_visible()
+    write(page, "What does a day ticket cost?")
+    expect(page.locator(".queued")).to_contain_text("What does a day ticket cost?")
+    page.context.set_offline(False)
+    expect(page.locator(".turn.user .bubble").last).to_have_text("What does a day ticket cost?")
+    expect(page.locator(".turn.agent .thumb.no-search")).to_have_count(2)
+    expect(page.locator(".queued")).to_have_count(0)
+
+
+def test_a_tab_that_is_looked_at_again_shows_what_another_has_added(page_session, ask):
+    page = page_session("/page/?agent=wren")
+    ask(page, "What does a dog cost?")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator(".turn.user .bubble")).to_have_count(1)
+    ask(other, "What does a day ticket cost?")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator(".turn.user .bubble").last).to_have_text("What does a day ticket cost?")
+    # One that asks on its own, too, has missed what came before its question.
+    ask(other, "Hello!")
+    write(page, "What does a dog cost, again?")
+    expect(page.locator(".turn.user .bubble")).to_have_text(
+        ["What does a dog cost?", "What does a day ticket cost?", "Hello!", "What does a dog cost, again?"]
+    )
+
+
 @pytest.mark.slow
 def test_chats_are_renamed_found_pinned_and_exported(page_session, ask):
     page = page_session("/page/?agent=wren")

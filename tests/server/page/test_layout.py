@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -177,6 +179,26 @@ def test_a_message_whose_reply_was_stopped_goes_back_into_the_field(page_session
     page.reload()
     page.wait_for_selector(".welcome")
     expect(field).to_have_value("Tell me slowly")
+
+
+def test_a_message_that_is_sent_and_a_field_to_edit_one_come_into_view(page_session, ask):
+    page = page_session("/page/?agent=wren", viewport={"width": 1280, "height": 420})
+    for number in range(4):
+        ask(page, f"What does a day ticket cost? Number {number}")
+    first = page.locator(".turn.user").first
+    first.scroll_into_view_if_needed()
+    ask(page, "What does a dog cost?")
+    expect(page.locator(".turn.agent .text").last).to_be_in_viewport()
+    first.get_by_role("button", name="Edit").evaluate("button => button.click()")
+    expect(page.get_by_role("textbox", name="Edit")).to_be_in_viewport()
+
+
+def test_time_and_cost_of_a_reply_are_details(page_session, ask):
+    page = page_session("/page/?agent=wren")
+    ask(page, "What does a day ticket cost?")
+    expect(page.locator(".turn.agent .btn.why")).to_have_text(re.compile(r"^Why\?\s*not certain · From prices.md$"))
+    page.get_by_role("tabpanel", name="Why").get_by_text("Details").click()
+    expect(page.locator(".why-details .total")).to_contain_text("s")
 
 
 def test_a_link_to_a_chat_without_the_path_of_the_page_leads_there(page_session, ask):

@@ -29,7 +29,7 @@ def test_ask_by_a_chip_see_the_evidence_and_the_picture(page_session):
     expect(why.locator("svg.graph")).to_be_hidden()
     why.get_by_text("Details").click()
     expect(why.locator("svg.graph")).to_have_attribute(
-        "aria-label", "decision 1.00 → MEMORY → NOTES → DOCUMENTS → reply"
+        "aria-label", "decision 1.00 → Memory → Notes → Documents → reply"
     )
     expect(why.get_by_role("img", name="relevance").first).to_be_visible()
     expect(why.get_by_role("img", name="confidence")).to_be_visible()
@@ -118,6 +118,9 @@ def test_a_folder_is_uploaded_searched_asked_and_removed(page_session, ask, tmp_
     assert "40 passengers" in ask(page, "How many passengers does the Heron carry?")
     page.get_by_role("button", name="Delete boats/old/heron.md").click()
     expect(page.locator(".files:not(.report) .file")).to_have_count(0)
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".files:not(.report) .file")).to_contain_text("boats/old/heron.md")
+    assert "40 passengers" in ask(page, "How many passengers has the Heron?")
 
 
 @pytest.mark.slow
@@ -407,7 +410,7 @@ def test_the_page_is_used_by_keyboard_alone(page_session):
     expect(page.get_by_role("tab", name="Memory")).to_be_focused()
     expect(page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
     nameless = page.evaluate(
-        "[...document.querySelectorAll('button, input, textarea, a')].filter((e) => e.offsetParent && "
+        "[...document.querySelectorAll('button, input, textarea, a')].filter((e) => e.checkVisibility() && "
         "!(e.ariaLabel || e.innerText.trim() || e.labels?.length || e.placeholder || e.type === 'file'))"
         ".map((e) => e.outerHTML)"
     )

@@ -39,15 +39,15 @@ def test_graph_shows_gate_sources_in_order_and_reply():
         "decision · look it up",
         "0.97",
         "1",
-        "PERSONA",
+        "Persona",
         "0 found",
         "2",
-        "DOCUMENTS",
+        "Documents",
         "3 found · best 0.90",
         "reply",
         "confidence 0.62",
         "not searched",
-        "MEMORY",
+        "Memory",
     ]
 
 
@@ -65,7 +65,7 @@ def test_graph_of_a_closed_gate_goes_straight_to_the_reply():
     closed = replace(TURN, verdict=Verdict(False, 0.05), plan=Plan(), stops=())
     shown = written(graph(closed, SOURCES, EN))
     assert shown[:2] == ["decision · answer directly", "0.05"]
-    assert shown[-3:] == ["PERSONA", "MEMORY", "DOCUMENTS"]
+    assert shown[-3:] == ["Persona", "Memory", "Documents"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_graph_shows_a_source_that_failed():
 
 
 def test_graph_is_told_in_words_for_who_does_not_see_it():
-    assert parsed(graph(TURN, SOURCES, EN)).get("aria-label") == "decision 0.97 → PERSONA → DOCUMENTS → reply"
+    assert parsed(graph(TURN, SOURCES, EN)).get("aria-label") == "decision 0.97 → Persona → Documents → reply"
 
 
 @given(nasty, nasty)

@@ -78,3 +78,12 @@ def test_files_that_are_dropped_before_the_page_is_filled_are_read(page_session)
     }).observe(document, { childList: true, subtree: true });"""
     page = page_session("/page/?agent=wren", script=drop)
     expect(page.locator(".files:not(.report) .file", has_text="rays.md")).to_have_count(1)
+
+
+def test_a_message_that_the_browser_says_twice_is_answered_once(page_session):
+    page = page_session("/page/?agent=wren")
+    event = "new CustomEvent('ask', {detail: {text: 'What does a dog cost?', id: 'one'}})"
+    page.evaluate(f"[1, 2].map(() => document.querySelector('.composer textarea').dispatchEvent({event}))")
+    expect(page.locator(".turn.agent .thumb").first).to_be_visible()
+    expect(page.locator(".turn.user .bubble")).to_have_text(["What does a dog cost?"])
+    expect(page.locator(".queued")).to_have_count(0)

@@ -61,7 +61,8 @@ def test_pictures_of_a_desktop(page_session, ask, sample, take):
     page.get_by_label("Search for").fill("seals")
     page.get_by_label("Search for").press("Enter")
     expect(page.locator(".found .evidence").first).to_be_visible()
-    page.locator(".panel.sources").evaluate("(panel) => { panel.scrollTop = 340; }")
+    heading = page.locator(".panel.sources").get_by_text("What I can search")
+    heading.evaluate("it => { it.scrollIntoView(); it.closest('.panel').scrollTop -= 18; }")
     take(page, "page-sources.png")
 
 

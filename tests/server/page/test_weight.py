@@ -34,6 +34,16 @@ def test_the_page_with_all_its_panels_is_light(page_session, ask):
     assert len([address for address in by_address if "/fonts/" in address]) == 1, "icons come from one font"
 
 
+def test_an_exchange_is_drawn_with_few_elements(page_session, ask):
+    """Every change of the page goes through all of its elements."""
+    page = page_session()
+    counts = []
+    for _ in range(3):
+        ask(page, "What does a day ticket cost?")
+        counts.append(page.locator(".log [id^=c]").count())
+    assert counts[2] - counts[1] <= 7, counts
+
+
 @pytest.mark.slow  # sixty turns, one after the other
 def test_the_sixtieth_reply_is_drawn_as_quickly_as_the_tenth(page_session):
     """By the processor time of the page's own thread: how long a frame takes depends on what else the machine does."""

@@ -15,11 +15,22 @@ if TYPE_CHECKING:
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 _NOWHERE = {"en": ("There is no page at this address", "Open the chat"), "zh": ("此地址没有页面", "打开对话")}
+PLAIN_STYLE = """<style>
+:root { color-scheme: light dark; --ground: #f7f7f5; --paper: #fff; --ink: #1d2125; --soft: #666d73; --line: #e4e4df;
+  --accent: #0f766e; --accent-ink: #fff; --danger: #a83232 }
+@media (prefers-color-scheme: dark) { :root { --ground: #131517; --paper: #1a1d20; --ink: #e7e8e6; --soft: #9ba2a8;
+  --line: #2b2f34; --accent: #4fd1c0; --accent-ink: #0b1f1d; --danger: #f08a84 } }
+body { font: 15px/1.6 system-ui, "Noto Sans CJK SC", sans-serif; margin: 0; min-height: 100vh; display: grid;
+  place-items: center; padding: 20px; box-sizing: border-box; background: var(--ground); color: var(--ink) }
+main { max-width: 430px; padding: 30px; border: 1px solid var(--line); border-radius: 12px; background: var(--paper) }
+h1 { font-size: 1.3em; margin: 0 0 6px } p { margin: 0 0 14px; color: var(--soft) } p:last-child { margin: 0 }
+a, button { font: inherit; display: inline-block; padding: 8px 16px; border: 0; border-radius: 9px; cursor: pointer;
+  background: var(--accent); color: var(--accent-ink); text-decoration: none }
+</style>"""
+"""The look of pages without scripts."""
 _PAGE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">
-<style>:root {{ color-scheme: light dark }} body {{ font: 16px/1.6 system-ui, sans-serif; display: grid;
-place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-width: 30em }} h1 {{ font-size: 1.4em }}
-</style></head><body><main><h1>{title}</h1><p>{text}</p><p><a href="/">{link}</a></p></main></body></html>"""
+{style}</head><body><main><h1>{title}</h1>{text}<p><a href="/">{link}</a></p></main></body></html>"""
 
 
 def problem_response(request: Request, problem: ApiProblem) -> Response:
@@ -43,6 +54,12 @@ def _page(request: Request, problem: ApiProblem) -> Response:
     title = nowhere if problem.code == "not-found" else CODES[problem.code][1]
     is_bare = problem.code == "not-found"
     text = "" if is_bare else " ".join(part for part in (problem.detail, problem.remedy) if part)
-    page = _PAGE.format(language=language, title=escape(title), text=escape(text), link=link)
+    page = _PAGE.format(
+        language=language,
+        title=escape(title),
+        text=f"<p>{escape(text)}</p>" if text else "",
+        link=link,
+        style=PLAIN_STYLE,
+    )
     headers = {**problem.headers(), "content-security-policy": _POLICY}
     return Response(page, problem.status, headers, "text/html; charset=utf-8")

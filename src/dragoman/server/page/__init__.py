@@ -148,7 +148,7 @@ def add_page(app: FastAPI) -> None:
         dark=None,
         tailwind=False,
         binding_refresh_interval=None,
-        reconnect_timeout=8.0,
+        reconnect_timeout=20.0,
         storage_secret=secrets.token_hex(32),
         session_middleware_kwargs={"session_cookie": "dragoman_page", "same_site": "lax", "max_age": None},
         show_welcome_message=False,

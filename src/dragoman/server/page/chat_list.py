@@ -18,6 +18,7 @@ from dragoman.server.data.chats import ChatRow
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import json_pieces
 from dragoman.server.page.elements import (
+    UNDO_SECONDS,
     Latest,
     Phrases,
     button,
@@ -34,8 +35,6 @@ from dragoman.server.page.reply.shared_file import shared_html
 from dragoman.server.page.session import PageSession
 
 _AT_ONCE = 40
-_UNDO_SECONDS = 8.0
-"""Seconds in which a deleted chat can be brought back."""
 # The list hears the clicks on its entries: an entry that is drawn anew while it is clicked would not.
 _CLICKED = """(event) => {
     const entry = event.target.closest("[data-chat]");
@@ -258,7 +257,7 @@ class ChatList:
     async def delete(self, name: str) -> None:
         """Hide a chat, and delete it unless the user undoes it within a few seconds."""
         words = self._words
-        undo_toast(words["dialogues.deleted"], words["undo"], partial(self._undo, name), seconds=_UNDO_SECONDS)
+        undo_toast(words["dialogues.deleted"], words["undo"], partial(self._undo, name), seconds=UNDO_SECONDS)
         self._deleting.add(name)
         background_tasks.create(self._delete_soon(name))
         if name == self._page_session.dialogue:
@@ -268,7 +267,7 @@ class ChatList:
 
     async def _delete_soon(self, name: str) -> None:
         """Delete a chat when its time to undo is over, whether or not the page is still open."""
-        await asyncio.sleep(_UNDO_SECONDS)
+        await asyncio.sleep(UNDO_SECONDS)
         if name not in self._deleting:
             return
         try:

@@ -14,10 +14,12 @@ from dragoman.core.errors import DragomanError
 from dragoman.server.http.problems import CODES, problem_of
 from dragoman.server.page.passage_html import passage_html
 from dragoman.server.page.text_diff import Span
-from dragoman.server.page.turn_view import Card
+from dragoman.server.page.turn_view import Card, source_label
 
 Phrases = Mapping[str, str]
 _SHORT = 420
+UNDO_SECONDS = 8.0
+"""Seconds in which something deleted can be brought back."""
 
 
 class Latest:
@@ -137,7 +139,7 @@ def evidence_card(card: Card, words: Phrases, *, scores: bool = True) -> TextEle
     with el("article", classes=f"card evidence {card.fate}{' rests' if card.quoted else ''}"):
         is_fact = "slot" in passage.meta  # the title of a fact only helps to find it
         with el("div", classes="row"):
-            el("span", words["why.fact"] if is_fact else source_label(passage.source), "tag")
+            el("span", words["why.fact"] if is_fact else source_label(passage.source, words), "tag")
             page = passage.meta.get("page", "")
             el(
                 "span",
@@ -164,11 +166,6 @@ def passage_text(text: str, spans: Sequence[Span] = ()) -> ui.html:
     """The text of a passage, rows as a table."""
     # `passage_html` escapes every text.
     return ui.html(passage_html(text, spans), sanitize=False).classes("passage")
-
-
-def source_label(name: str) -> str:
-    """The name of a source for the eye: "DOCUMENTS" is "Documents"; other spellings stay."""
-    return name.replace("_", " ").capitalize() if name.isupper() else name
 
 
 def place_of(card: Card) -> str:

@@ -56,7 +56,9 @@ class PageLayout:
         self._tab = "chat"
         self._is_wide = False
         self._fresh: set[str] = set()
-        self.chat = ChatPanel(page_session, self._words, select=self._selected, command=self._command)
+        self.chat = ChatPanel(
+            page_session, self._words, select=self._selected, command=self._command, look=self._look_again
+        )
         self.shortcuts = ShortcutSheet(self._words)
         self.why = WhyPanel(self._words)
         self.memory = MemoryPanel(page_session, self._words, forgotten=self._reload, emptied=self.begin)
@@ -196,6 +198,11 @@ class PageLayout:
             await self._refresh("memory")
         elif "sources" in self._fresh:
             await self.sources.recount()
+        await self.dialogues.refresh()
+
+    async def _look_again(self) -> None:
+        """The tab is looked at again: show what other tabs have changed meanwhile."""
+        await self.chat.catch_up()
         await self.dialogues.refresh()
 
     async def _reload(self) -> None:

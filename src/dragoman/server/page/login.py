@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from dragoman.core.errors import DragomanError
+from dragoman.server.http.problem_response import PLAIN_STYLE
 from dragoman.server.http.problems import ApiProblem, problem_of
 from dragoman.server.http.request_limits import App, Receive, Send, is_own, refuse
 from dragoman.server.page.session import Keys
@@ -29,14 +30,11 @@ _POLICY = (
 )
 _PAGE = """<!doctype html><html lang="{tag}"><head><meta charset="utf-8"><title>Dragoman</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">
-<style>:root {{ color-scheme: light dark; --accent: #0f766e }} body {{ font: 15px/1.6 system-ui, "Noto Sans CJK SC",
-sans-serif; margin: 0 }} .login {{ min-height: 100vh; display: grid; place-items: center; padding: 20px;
-box-sizing: border-box }} form {{ max-width: 430px; display: flex; flex-direction: column; gap: 14px; padding: 30px;
-border: 1px solid #8884; border-radius: 12px }} h1 {{ font-size: 1.3em; margin: 0 }} p {{ margin: 0; opacity: .8 }}
-label {{ display: flex; flex-direction: column; gap: 4px }} input, button {{ font: inherit; padding: 8px 12px;
-border-radius: 9px; border: 1px solid #8888 }} button {{ align-self: flex-start; background: var(--accent);
-color: #fff; border-color: var(--accent); cursor: pointer }} .wrong {{ color: #dc2626; opacity: 1 }}
-.wrong:empty {{ display: none }}</style></head><body><main class="login">
+{style}<style>
+form, label {{ display: flex; flex-direction: column; gap: 14px }} label {{ gap: 4px }} form p {{ margin: 0 }}
+input {{ font: inherit; padding: 8px 12px; border: 1px solid var(--soft); border-radius: 9px; background: var(--ground);
+color: inherit }} button {{ align-self: flex-start }} .wrong {{ color: var(--danger) }} .wrong:empty {{ display: none }}
+</style></head><body><main class="login">
 <form method="post" action="{action}"><h1>{title}</h1><p>{about}</p>
 <label>{field}<input name="key" type="password" autocomplete="off" autofocus required></label>
 <p class="wrong" role="alert">{wrong}</p><button type="submit">{enter}</button></form></main></body></html>"""
@@ -135,7 +133,9 @@ def login_page(language: Language, *, action: str, wrong: str = "") -> bytes:
     """HTML of the sign-in form."""
     labels = {name: escape(words(language)[f"key.{name}"]) for name in ("title", "about", "field", "enter")}
     tag = "zh-CN" if language == "zh" else "en"
-    return _PAGE.format(tag=tag, action=escape(action, quote=True), wrong=escape(wrong), **labels).encode()
+    return _PAGE.format(
+        tag=tag, action=escape(action, quote=True), wrong=escape(wrong), style=PLAIN_STYLE, **labels
+    ).encode()
 
 
 def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:

@@ -217,7 +217,11 @@ class MemoryPanel:
         with errors_shown(self._words):
             erasure = await self._page_session.do(user_data.erasure)
             counts = {"facts": erasure.facts, "chats": erasure.chats, "files": erasure.files}
-            self._erasure.set_text(self._words["memory.sure_more"].format(**counts))
+            named = {
+                name: self._words[f"memory.{name.removesuffix('s') if count == 1 else name}"].format(count=f"{count:,}")
+                for name, count in counts.items()
+            }
+            self._erasure.set_text(self._words["memory.sure_more"].format(**named))
             self._sure.open()
 
     async def _everything(self) -> None:

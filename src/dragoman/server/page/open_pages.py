@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
+from dragoman.server.http.problem_response import PLAIN_STYLE
 from dragoman.server.turns.fair_share import GREED
 
 if TYPE_CHECKING:
@@ -123,16 +124,16 @@ _MESSAGES: dict[str, dict[Language, tuple[str, str, str]]] = {
 }
 _PLAIN = """<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>Dragoman</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">{refresh}
-<style>:root {{ color-scheme: light dark }} body {{ font: 16px/1.6 system-ui, sans-serif; display: grid;
-place-items: center; min-height: 90vh; margin: 0; padding: 20px }} main {{ max-width: 30em }} h1 {{ font-size: 1.4em }}
-</style></head><body><main><h1>{title}</h1><p>{text}</p>{link}</main></body></html>"""
+{style}</head><body><main><h1>{title}</h1><p>{text}</p>{link}</main></body></html>"""
 
 
 def full_page(language: Language, *, seconds: int) -> bytes:
     """HTML of a full server; reloads itself after some seconds."""
     title, text, _ = _MESSAGES["full"][language]
     refresh = f'<meta http-equiv="refresh" content="{seconds}">'
-    return _PLAIN.format(language=language, refresh=refresh, title=title, text=text, link="").encode()
+    return _PLAIN.format(
+        language=language, refresh=refresh, title=title, text=text, link="", style=PLAIN_STYLE
+    ).encode()
 
 
 def rest_page(language: Language, agent: str, dialogue: str) -> str:
@@ -141,4 +142,4 @@ def rest_page(language: Language, agent: str, dialogue: str) -> str:
     parameters = {"agent": agent, "dialogue": dialogue}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items() if value)
     link = f'<p><a href="{escape(f"./?{query}", quote=True)}">{go_on}</a></p>'
-    return _PLAIN.format(language=language, refresh="", title=title, text=text, link=link)
+    return _PLAIN.format(language=language, refresh="", title=title, text=text, link=link, style=PLAIN_STYLE)

@@ -7,6 +7,7 @@
   const isBusy = () => query(".composer")?.dataset.busy === "true";
   /* Until the server has said which chat is shown, what is typed belongs to none, and messages wait. */
   const isKnown = () => query(".composer")?.dataset.chat !== undefined;
+  const isOffline = () => !navigator.onLine || query("#popup")?.ariaHidden === "false";
   const early = [];
   const tell = (name, detail) => field()?.dispatchEvent(new CustomEvent(name, { detail }));
 
@@ -74,8 +75,14 @@
     query(".unsent").textContent = "";
     query(".composer").dataset.busy = "true"; /* the server says the same a moment later */
     query(".composer").classList.add("busy");
-    tell("ask", text);
+    query(".chat-scroll").scrollTop = 0; /* its end: it is filled from there */
+    /* Said again until the server has heard it: a connection may be lost before anybody notices. */
+    const message = { text, id: `${Date.now()}-${Math.random()}` };
+    tell("ask", message);
+    clearInterval(unheard);
+    unheard = setInterval(() => tell("ask", message), 4000);
   };
+  let unheard;
   /* Say so at once: a busy server hears of it some hundred milliseconds later. */
   const halt = () => {
     query(".stopping").textContent = texts().stopping;
@@ -86,7 +93,7 @@
     if (!text.trim()) return;
     if (isCommand(text)) return;
     put("");
-    if (!isKnown()) early.push(text); else if (isBusy()) later(text); else ask(text);
+    if (!isKnown()) early.push(text); else if (isBusy() || isOffline()) later(text); else ask(text);
   };
   const later = (...messages) => {
     change("queue", chat(), [...(load("queue")[chat()] || []), ...messages]);
@@ -94,7 +101,7 @@
   };
   const next = () => {
     const [first, ...rest] = load("queue")[chat()] || [];
-    if (isBusy() || first === undefined) return;
+    if (isBusy() || isOffline() || first === undefined) return;
     change("queue", chat(), rest);
     drawQueue();
     ask(first);
@@ -199,12 +206,17 @@
     }
   }, true);
   /* A lost connection: said in our own words a moment after NiceGUI notices, since most come back at once. */
-  const mark = () => query(".page")?.classList.toggle("offline", !navigator.onLine || query("#popup")?.ariaHidden === "false");
+  const mark = () => {
+    query(".page")?.classList.toggle("offline", isOffline());
+    if (!isOffline() && isKnown() && !query(".unsent").textContent) next();
+  };
   document.addEventListener("DOMContentLoaded", () => {
     new MutationObserver(() => setTimeout(mark, 1000)).observe(query("#popup"), { attributes: true });
   });
   window.addEventListener("offline", mark);
   window.addEventListener("online", mark);
+  /* Other tabs may have changed the chats meanwhile. */
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && isKnown() && !isBusy()) tell("look", ""); });
   /* A file dropped beside the drop area must not replace the page. */
   for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
   let inside = 0;
@@ -296,6 +308,7 @@
       box.dataset.busy = String(busy);
       box.classList.toggle("busy", busy);
       query(".stopping").textContent = "";
+      if (busy || last) clearInterval(unheard);
       /* A message is kept until it is answered: a server that is restarted knows nothing of it. */
       for (const key of new Set([name, "new"])) {
         if (!busy && last && bare(load("sending")[key] || "") === bare(last)) change("sending", key, undefined);
@@ -316,6 +329,7 @@
     },
     /* A message that came while another one is being answered. */
     later(text) {
+      clearInterval(unheard);
       change("sending", chat(), undefined);
       later(text);
     },

@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 
 from dragoman.core.values import Source
-from dragoman.server.page.turn_view import Stop, TurnPicture
+from dragoman.server.page.turn_view import Stop, TurnPicture, source_label
 
 _WIDE, _HIGH, _GAP = 292, 42, 17
 _IN_A_ROW = 3
@@ -65,7 +65,8 @@ def graph(picture: TurnPicture, sources: Sequence[Source], words: Mapping[str, s
         y += _HIGH + _GAP
     visited = {stop.source for stop in picture.stops}
     height = y - _GAP + 4
-    unvisited = [source.name for source in sources if source.name not in visited] if picture.plan is not None else []
+    unseen = [source.name for source in sources if source.name not in visited]
+    unvisited = [source_label(name, words) for name in unseen] if picture.plan is not None else []
     if unvisited:
         parts += _left_out(unvisited, words["graph.unasked"], first=height + 4)
         height += 26 + 30 * math.ceil(len(unvisited) / _IN_A_ROW)
@@ -92,7 +93,10 @@ def trust(picture: TurnPicture, words: Mapping[str, str]) -> str:
 
 def _as_text(picture: TurnPicture, words: Mapping[str, str]) -> str:
     """The graph as text, for screen readers."""
-    steps = [" + ".join(stop.source for stop in step) for _, step in groupby(picture.stops, key=lambda s: s.step)]
+    steps = [
+        " + ".join(source_label(stop.source, words) for stop in step)
+        for _, step in groupby(picture.stops, key=lambda s: s.step)
+    ]
     verdict = picture.verdict
     gate = "" if verdict is None else f"{words['graph.gate']} {verdict.probability:.2f}"
     return " → ".join(part for part in (gate, *steps, words["graph.reply"] if picture.text else "") if part)
@@ -124,7 +128,14 @@ def _stop(stop: Stop, x: float, y: float, width: float, words: Mapping[str, str]
     else:
         best = "" if stop.best is None else f" · {words['graph.best']} {stop.best:.2f}"
         below = f"{stop.hits} {words['graph.found']}{best}"
-    return _box(x, y, width, (stop.source, below), "node failed" if stop.failed else "node", number=stop.step + 1)
+    return _box(
+        x,
+        y,
+        width,
+        (source_label(stop.source, words), below),
+        "node failed" if stop.failed else "node",
+        number=stop.step + 1,
+    )
 
 
 def _box(x: float, y: float, width: float, lines: tuple[str, str], kind: str, *, number: int | None = None) -> str:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
 from dragoman.agent.feedback import search_labels, thumbs
 from dragoman.agent.turns import WITHHELD
@@ -15,7 +15,7 @@ from dragoman.core.control import DEFAULT_CONTROL, TurnControl
 from dragoman.core.trace import Reply
 from dragoman.core.values import Evidence, Source, Turn
 from dragoman.server.data.chats import new_chat
-from dragoman.server.data.user_data import check_dialogue
+from dragoman.server.data.user_data import check_dialogue, rate
 from dragoman.server.http.views import View
 from dragoman.server.page.chat.live_turns import LiveTurn, LiveTurns
 from dragoman.server.routes.common import admin_only
@@ -146,6 +146,19 @@ class PageSession:
     async def forget_everything(self) -> None:
         """Delete everything of the caller, who has confirmed it."""
         await self.service.forget_everything(await self.caller(), self.agent, confirmed=True)
+
+    async def rate(
+        self,
+        turn: int,
+        thumb: Literal["up", "down"] | None = None,
+        *,
+        better: str | None = None,
+        needed: bool | None = None,
+    ) -> None:
+        """Store a thumb for a reply of the open chat and a better answer, or whether the reply needed a search."""
+        caller = await self.caller()
+        async with self.service.alone(self.service.hosted(self.agent).name, caller.tenant, caller.user):
+            await self.do(rate, self.dialogue, thumb, turn=turn, better=better, needed=needed)
 
     async def start(self, ask: CallerTurn) -> LiveTurn:
         """Start a turn, which goes on where this page is closed."""

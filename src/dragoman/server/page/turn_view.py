@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -204,3 +204,10 @@ def _bars(notes: Sequence[Note]) -> tuple[Bar, ...]:
         bars.append(Bar(note.role, note.component, start, note.seconds, about))
         start += note.seconds
     return tuple(bars)
+
+
+def source_label(name: str, words: Mapping[str, str]) -> str:
+    """The name of a source for the eye: usual ones in the language of the page, others as "Harbour rules"."""
+    if f"source.{name}" in words:
+        return words[f"source.{name}"]
+    return name.replace("_", " ").capitalize() if name.isupper() else name

@@ -10,12 +10,12 @@ from nicegui.elements.mixins.text_element import TextElement
 from dragoman.core.values import Evidence, Learned, Verdict
 from dragoman.server.cost import cost_text
 from dragoman.server.explanation import Explanation, explanation_lines
-from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase, source_label
+from dragoman.server.page.elements import Phrases, el, empty, evidence_card, heading, meter, phrase
 from dragoman.server.page.plan_graph import graph, seconds_text, span_of
 from dragoman.server.page.reply.card import ReplyCard
 from dragoman.server.page.session import Makeup
 from dragoman.server.page.text_diff import difference
-from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture
+from dragoman.server.page.turn_view import Bar, Card, Round, TurnPicture, source_label
 
 _AT_ONCE = 3
 _READ = 8
@@ -244,7 +244,7 @@ class WhyPanel:
         rest = (seconds or 0.0) - picture.seconds
         with el("div", classes="card waterfall"):
             for bar in picture.bars:
-                about = ", ".join(map(source_label, bar.about))
+                about = ", ".join(source_label(name, words) for name in bar.about)
                 role = phrase(words, f"role.{bar.role}", bar.role)
                 self._bar(f"{role} · {about}" if about else role, bar, whole)
             if rest > 0:

@@ -18,7 +18,8 @@ from dragoman.server.page.turn_view import Card
 WORDS = words("en")
 TAGS = re.compile(r"</?([a-z0-9]+)")
 ALLOWED = set(
-    "p br em strong s code pre ul ol li blockquote h1 h2 h3 h4 h5 h6 hr a div table thead tbody tr th td button".split()
+    "p br em strong s code pre ul ol li blockquote h1 h2 h3 h4 h5 h6 hr a div span".split()
+    + "table thead tbody tr th td button".split()
 )
 
 
@@ -69,7 +70,9 @@ def test_a_citation_stands_behind_the_words_that_it_supports():
     found = citations(text, cards)
     assert [(one.number, text[: one.place][-6:]) for one in found] == [(1, "rancs."), (2, " deck.")]
     shown = html(text, found)
-    assert 'francs.<button type="button" class="cite" data-cite="1"' in shown
+    assert '<span class="held">francs.<button type="button" class="cite" data-cite="1"' in shown, (
+        "no line ends between them"
+    )
 
 
 def test_a_passage_without_words_in_common_is_cited_at_the_end_and_facts_not_at_all():

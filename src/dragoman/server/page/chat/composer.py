@@ -38,10 +38,12 @@ class Composer:
         ask: Callable[[str], Awaitable[None]],
         stop: Callable[[], None],
         command: Callable[[str], Awaitable[None]],
+        look: Callable[[], Awaitable[None]],
         controls: TurnControls,
     ) -> None:
-        self._words, self._ask, self._stop, self._command = words, ask, stop, command
+        self._words, self._ask, self._stop, self._command, self._look = words, ask, stop, command, look
         self._controls = controls
+        self._heard = ""
 
     def build(self) -> None:
         words = self._words
@@ -64,15 +66,24 @@ class Composer:
                 on_detail(area, "ask", self._on_ask)
                 on_detail(area, "halt", self._halted)
                 on_detail(area, "command", self._commanded)
+                on_detail(area, "look", self._looked)
                 for icon, label, kind in (("stop", "chat.stop", "halt"), ("arrow_upward", "chat.send", "send")):
                     plain_icon_button(icon, words[label], kind)
             el("div", words["chat.keys"], "hint muted")
 
     async def _on_ask(self, event: GenericEventArguments) -> None:
-        await self._ask(str(event.args or ""))
+        """Send a message, once: the browser says it again until it hears of it."""
+        message = event.args if isinstance(event.args, dict) else {"text": event.args}
+        number = str(message.get("id") or "")
+        if not number or number != self._heard:
+            self._heard = number
+            await self._ask(str(message.get("text") or ""))
 
     def _halted(self, _: GenericEventArguments) -> None:
         self._stop()
+
+    async def _looked(self, _: GenericEventArguments) -> None:
+        await self._look()
 
     async def _commanded(self, event: GenericEventArguments) -> None:
         if event.args in COMMANDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from nicegui import ui
@@ -14,6 +15,8 @@ from dragoman.server.page.session import PageTurn
 FIRST, MORE = 24, 40
 """Turns that are shown at first, and with each click; fewer where their texts have many marks to parse."""
 _MOST_MARKS = 2500
+_STEP, _PAUSE = 6, 0.03
+"""Turns that are drawn at once, and seconds between: a browser that draws many stands still meanwhile."""
 
 
 class EarlierTurns:
@@ -53,11 +56,18 @@ class EarlierTurns:
             start -= 1
         return start
 
-    def _show(self) -> None:
-        end, self._start = self._start, self._before(self._start, MORE)
-        with self._log:
-            part = el("div", classes="log-part")
-        part.move(self._log, 1)  # below the button
-        self._draw(self._turns[self._start : end], self._start, part)
-        if not self._start:
+    async def _show(self) -> None:
+        turns, end = self._turns, self._start
+        first = self._start = self._before(end, MORE)
+        while end > first and turns is self._turns:
+            start = max(first, end - _STEP)
+            while start > first and turns[start].turn.speaker != "user":
+                start -= 1
+            with self._log:
+                part = el("div", classes="log-part")
+            part.move(self._log, 1)  # below the button
+            self._draw(turns[start:end], start, part)
+            end = start
+            await asyncio.sleep(_PAUSE)
+        if turns is self._turns and not first and not self._button.is_deleted:
             self._button.delete()

@@ -11,7 +11,7 @@ from nicegui import background_tasks, ui
 
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
-from dragoman.server.data import chats, user_data
+from dragoman.server.data import chats
 from dragoman.server.http.views import View
 from dragoman.server.page.chat.composer import Composer, parse_search
 from dragoman.server.page.chat.earlier_turns import FIRST, EarlierTurns
@@ -47,6 +47,7 @@ class ChatPanel:
         *,
         select: Callable[[ReplyCard | None], None],
         command: Callable[[str], Awaitable[None]],
+        look: Callable[[], Awaitable[None]],
     ) -> None:
         self.page_session = page_session
         self._words = words
@@ -63,7 +64,9 @@ class ChatPanel:
         self.controls = TurnControls(
             words, changed=self._control, choose_model=self._choose_model, leave=self._leave_private
         )
-        self.composer = Composer(words, ask=self.send, stop=self.stop, command=command, controls=self.controls)
+        self.composer = Composer(
+            words, ask=self.send, stop=self.stop, command=command, look=look, controls=self.controls
+        )
         self.changed: Callable[[], Awaitable[None]] | None = None
         self.addressed: Callable[[str | None], None] | None = None
         self.open_sources: Callable[[], None] | None = None
@@ -113,9 +116,10 @@ class ChatPanel:
         last = self._draw_turns(turns[start:], start)
         self._length = len(turns)
         if live is not None:
-            self._ask(live.question, None)
+            question = self._ask(live.question, None)
             self._last = live.question
             last = self._answer(ReplyCard(self.page_session, self._words))
+            self._can_repeat(live.question, question, last)
             self._running.attach(last, live)
         self._choose(last)
         self.composer.show(dialogue, busy=live is not None, last=self._last)
@@ -149,6 +153,19 @@ class ChatPanel:
             missing_chat(self._words, begin_anew=self.begin_anew)
         self.composer.show(_NEW, busy=False)
 
+    async def catch_up(self) -> None:
+        """Show what another tab has added to the chat, or that it was deleted there."""
+        page_session = self.page_session
+        if self.is_running or page_session.is_private or any(question.is_edited for question in self._questions):
+            return
+        with suppress(DragomanError):
+            dialogue, length = page_session.dialogue, self._length
+            turns = await page_session.do(transcript, dialogue)
+            live = await page_session.running(dialogue)
+            is_same = dialogue == page_session.dialogue and length == self._length and not self.is_running
+            if is_same and (live is not None or len(turns) != length) and not await self.show(dialogue):
+                self.show_missing()
+
     async def send(self, typed: str, *, retrieve: RetrieveMode | None = None) -> None:
         """Send a message and show its reply as it comes; `retrieve` overrides the chat's setting for this message."""
         text, wanted = parse_search(typed)
@@ -165,8 +182,7 @@ class ChatPanel:
         dialogue = self.page_session.dialogue
         question = self._ask(text, None)
         answer = self._answer(ReplyCard(self.page_session, self._words))
-        answer.retry = partial(self._again, typed, question, answer)
-        answer.edit = partial(self._take_back, typed, question, answer)
+        self._can_repeat(typed, question, answer)
         self._last = text
         self._choose(answer)
         self.composer.show(dialogue, busy=True, last=typed)
@@ -269,7 +285,7 @@ class ChatPanel:
             await self.send(question, retrieve="always")
             return
         with errors_shown(self._words):
-            await self._label(place, needed=True)
+            await self.page_session.rate(place, needed=True)
             await self._branch(place - 1, question, retrieve="always")
 
     async def search_not_needed(self, answer: ReplyCard) -> None:
@@ -277,16 +293,9 @@ class ChatPanel:
         if answer.place is None:
             return
         with errors_shown(self._words):
-            await self._label(answer.place, needed=False)
+            await self.page_session.rate(answer.place, needed=False)
             answer.label(needed=False)
             notice(self._words["chat.thanks"])
-
-    async def _label(self, place: int, *, needed: bool) -> None:
-        page_session = self.page_session
-        caller = await page_session.caller()
-        agent = page_session.service.hosted(page_session.agent).name
-        async with page_session.service.alone(agent, caller.tenant, caller.user):
-            await page_session.do(user_data.rate, page_session.dialogue, None, turn=place, needed=needed)
 
     def _clear(self) -> None:
         self.leave()
@@ -311,9 +320,11 @@ class ChatPanel:
 
     def _ended(self, answer: ReplyCard, live: LiveTurn) -> None:
         """Finish a reply when its turn is over."""
+        is_behind = False  # whether another tab has asked meanwhile
         match live.state:
             case "done" if live.done is not None:
                 done = live.done
+                is_behind = done.turn > self._length + 1 and not self.page_session.is_private
                 answer.reply, answer.seconds = done.reply, done.seconds
                 self._length = done.turn + 1
                 if self.page_session.is_private:
@@ -329,15 +340,17 @@ class ChatPanel:
         self._decided(answer)
         self.composer.show(self.page_session.dialogue, busy=False, last=live.question)
         if self.changed is not None:
-            background_tasks.create(self._notify_changed())
+            background_tasks.create(self._notify_changed(is_behind=is_behind))
 
     def _decided(self, answer: ReplyCard) -> None:
         """Show what was decided so far where the reply is selected."""
         if self._selected is answer:
             self._select(answer)
 
-    async def _notify_changed(self) -> None:
+    async def _notify_changed(self, *, is_behind: bool) -> None:
         with self._log.client:
+            if is_behind:
+                await self._go()
             if self.changed is not None and not self._log.is_deleted:
                 await self._keep_control()
                 await self.changed()
@@ -384,6 +397,11 @@ class ChatPanel:
             # Before the reply, which may come at once and shows the versions of its question.
             self._variants = await self.page_session.do(chats.variants, branch)
             await self.send(text, retrieve=retrieve)
+
+    def _can_repeat(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
+        """Offer to send a message again, as it is or changed, should its reply be stopped or fail."""
+        answer.retry = partial(self._again, text, question, answer)
+        answer.edit = partial(self._take_back, text, question, answer)
 
     async def _again(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
         """Send a message again whose reply was stopped or failed: nothing of it is in the chat."""
@@ -433,7 +451,7 @@ class ChatPanel:
             self._choose(answer)
 
     def _explain(self, answer: ReplyCard) -> None:
-        self._choose(answer)
+        self._pick(answer)
         if self.open_why is not None:
             self.open_why()
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from dragoman.server.page.elements import Phrases, button, el, icon_button
+from dragoman.server.page.button_row import ButtonRow
+from dragoman.server.page.elements import Phrases, button, el
 
 if TYPE_CHECKING:
     from dragoman.server.data.chats import Variants
@@ -23,6 +24,7 @@ _KEYS = """(event) => {
     emit(event.key);
 }"""
 """Enter sends, as in the field of new messages, unless it ends a line or a word that an input method composes."""
+_INTO_VIEW = "setTimeout(() => getHtmlElement(%d)?.scrollIntoView({block: 'nearest'}), 0)"
 
 
 class QuestionBubble:
@@ -45,12 +47,13 @@ class QuestionBubble:
         self._versions_at = versions
         self._go = go
         self._branch = branch
+        self.is_edited = False
 
     def build(self) -> None:
         """Create the elements."""
         with el("div", classes="turn user") as self._box:
             el("div", self._text, "bubble")
-            self._tools = el("div", classes="under tools")
+            self._tools = ButtonRow("tools")
 
     def delete(self) -> None:
         """Remove the question from the page."""
@@ -59,9 +62,9 @@ class QuestionBubble:
     def make_editable(self, place: int) -> None:
         """Show the buttons under the question."""
         self._tools.clear()
-        with self._tools:
-            self._version_buttons(place)
-            icon_button("edit", self._words["chat.edit"], partial(self._edit, place), "thumb-like")
+        self._version_buttons(place)
+        self._tools.icon("edit", self._words["chat.edit"], partial(self._edit, place))
+        self._tools.draw()
 
     def _version_buttons(self, place: int) -> None:
         """Buttons that lead to the other versions of the question."""
@@ -71,13 +74,14 @@ class QuestionBubble:
         names, at = versions.names, versions.current
         for step, icon, label in ((-1, "chevron_left", "chat.before"), (1, "chevron_right", "chat.after")):
             if step > 0:
-                el("span", f"{at + 1}/{len(names)}", "muted figure")
+                self._tools.text(f"{at + 1}/{len(names)}", "muted figure")
             other = names[(at + step) % len(names)]
-            icon_button(icon, self._words[label], partial(self._go, other), "thumb-like")
+            self._tools.icon(icon, self._words[label], partial(self._go, other))
 
     def _edit(self, place: int) -> None:
         """Turn the question into a field; saving asks it anew in a branch."""
         words = self._words
+        self.is_edited = True
         self._box.clear()
         with self._box, el("div", classes="editing"):
             field = ui.textarea(value=self._text).props("autogrow outlined dense autofocus")
@@ -95,3 +99,4 @@ class QuestionBubble:
             with el("div", classes="row end"):
                 button(words["cancel"], partial(self._go, None), "quiet")
                 button(words["chat.send"], save, "primary")
+        self._box.client.run_javascript(_INTO_VIEW % self._box.id)

@@ -8,8 +8,9 @@ from time import perf_counter
 
 from dragoman.core.values import Plan
 from dragoman.server.page.chat.live_turns import LiveTurn
-from dragoman.server.page.elements import Phrases, source_label
+from dragoman.server.page.elements import Phrases
 from dragoman.server.page.reply.card import ReplyCard
+from dragoman.server.page.turn_view import source_label
 
 _OFTEN = 0.05
 """Seconds between two pictures of a text that is being written: the whole of it is sent each time."""
@@ -92,5 +93,5 @@ class RunningReply:
             return
         plans = [note.value for note in answer.notes if isinstance(note.value, Plan) and note.value.steps]
         if plans:
-            names = ", ".join(map(source_label, plans[-1].sources))
+            names = ", ".join(source_label(name, self._words) for name in plans[-1].sources)
             answer.wait(self._words["chat.looking"].format(sources=names))

@@ -12,7 +12,8 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, TurnControl, sources_with_needs
 from dragoman.core.values import Source
-from dragoman.server.page.elements import Phrases, button, el, icon_button, source_label
+from dragoman.server.page.elements import Phrases, button, el, icon_button
+from dragoman.server.page.turn_view import source_label
 
 # The menu is drawn anew, which leaves the focus nowhere, unless it has gone elsewhere meanwhile.
 _FOCUS = """setTimeout(() => {
@@ -104,7 +105,8 @@ class TurnControls:
             without = replace(control, memory="on")
             self._chip(words[f"control.memory_{control.memory}_chip"], partial(self._changed, without))
         if control.sources is not None:
-            names = [source_label(source.name) for source in choosable(self._sources) if control.allows(source)]
+            allowed = [source for source in choosable(self._sources) if control.allows(source)]
+            names = [source_label(source.name, words) for source in allowed]
             text = words["control.only"].format(names=", ".join(names)) if names else words["control.no_sources"]
             self._chip(text, partial(self._changed, replace(control, sources=None)))
         if self._model:
@@ -133,7 +135,7 @@ class TurnControls:
             is_allowed = control.allows(source)
             changed = with_source(control, source.name, self._sources, allowed=not is_allowed)
             icon = "check_box" if is_allowed else "check_box_outline_blank"
-            label, change = source_label(source.name), partial(self._changed, changed)
+            label, change = source_label(source.name, words), partial(self._changed, changed)
             box = self._option(label, change, "checkbox", checked=is_allowed, icon=icon)
             box.props["title"] = source.description
         if self._models:

@@ -10,9 +10,10 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from dragoman.server.data.source_search import documents, first_passages
-from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, passage_text, source_label
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, passage_text
 from dragoman.server.page.passage_html import row_cells
 from dragoman.server.page.session import PageSession
+from dragoman.server.page.turn_view import source_label
 
 
 class SourceContents:
@@ -23,7 +24,7 @@ class SourceContents:
 
     async def open(self, source: str, client: ui.element) -> None:
         """Show the documents of a source."""
-        label = source_label(source)
+        label = source_label(source, self._words)
         with (
             client.client,
             ui.dialog() as dialog,

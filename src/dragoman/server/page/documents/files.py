@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from time import perf_counter
+from typing import BinaryIO
 
 from nicegui import events, ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -23,6 +25,7 @@ from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.views import View
 from dragoman.server.page.documents.contents import passage_list
 from dragoman.server.page.elements import (
+    UNDO_SECONDS,
     Latest,
     Phrases,
     button,
@@ -31,8 +34,8 @@ from dragoman.server.page.elements import (
     errors_shown,
     heading,
     icon_button,
-    notice,
     on_detail,
+    undo_toast,
 )
 from dragoman.server.page.session import PageSession
 from dragoman.sources.files import readers, why_refused
@@ -123,11 +126,12 @@ class DocumentFiles:
         words = self._words
         with el("div", classes="drop") as drop:
             ui.icon("upload_file").props("aria-hidden=true")
-            el("p", words["sources.drop"])
+            el("p", words["sources.drop"], "by-mouse")
             el("p", words["sources.kinds"], "muted")
             with el("div", classes="row middle"):
                 for label, folder in (("sources.choose_files", "false"), ("sources.choose_folder", "true")):
-                    pick = el("button", words[label], "btn outline", type="button")
+                    kind = "btn outline by-mouse" if folder == "true" else "btn outline"  # telephones have no folders
+                    pick = el("button", words[label], kind, type="button")
                     pick.on("click", js_handler=_PICK % folder)
             upload = ui.upload(
                 multiple=True,
@@ -176,7 +180,7 @@ class DocumentFiles:
             label = words["sources.preview"].format(name=name)
             button(name, partial(self._preview, name), "link grow", aria_label=label)
             el("span", f"{self._read[name]} · {count}" if name in self._read else count, "muted state-of")
-            icon_button("close", words["sources.remove"].format(name=name), partial(self._remove, name), "small")
+            icon_button("delete", words["sources.remove"].format(name=name), partial(self._remove, name), "small")
 
     # Files that come
 
@@ -313,12 +317,30 @@ class DocumentFiles:
         await self._changed()
 
     async def _remove(self, name: str) -> None:
-        with errors_shown(self._words):
-            await self._page_session.read_in(self.target, uploads.remove, name)
+        """Delete a file at once; for a few seconds it can be brought back."""
+        words, source = self._words, self.target
+        with errors_shown(words):
+            content = await self._page_session.read_in(source, _take_out, name)
             self._drop_line(name)
             self._read.pop(name, None)
-            notice(self._words["sources.removed"].format(name=name))
+            text = words["sources.removed"].format(name=name)
+            undo_toast(text, words["undo"], partial(self._put_back, source, name, content), seconds=UNDO_SECONDS)
         await self._changed()
+
+    async def _put_back(self, source: str, name: str, content: BinaryIO) -> None:
+        with errors_shown(self._words):
+            await self._page_session.read_in(source, uploads.put, [Upload(name, content)])
+        await self._changed()
+
+
+def _take_out(seat: Seat, source: Source, name: str) -> BinaryIO:
+    """Delete a file; returns what was in it."""
+    content = TemporaryFile()  # noqa: SIM115  # open as long as it can be brought back
+    with uploads.open_upload(seat, source, name) as stored:
+        shutil.copyfileobj(stored, content)
+    uploads.remove(seat, source, name)
+    content.seek(0)
+    return content
 
 
 def _names(sent: object) -> tuple[str, str]:

@@ -24,10 +24,9 @@ from dragoman.server.page.elements import (
     icon_button,
     loading,
     on,
-    source_label,
 )
 from dragoman.server.page.session import PageSession
-from dragoman.server.page.turn_view import Card
+from dragoman.server.page.turn_view import Card, source_label
 
 _FOUND = 5
 _WEAK = 0.1
@@ -73,7 +72,7 @@ class SourcesPanel:
             names = [str(row["name"]) for row in rows]
             best = max(rows, key=lambda row: int(row["passages"]), default=None)
             where = self._where.value if self._where.value in names else best and str(best["name"])
-            self._where.set_options({name: source_label(name) for name in names}, value=where)
+            self._where.set_options({name: source_label(name, words) for name in names}, value=where)
             writable = [str(row["name"]) for row in rows if row["writable"]]
             if not self._files.target or self._files.target not in writable:
                 private = [str(row["name"]) for row in rows if row["writable"] and row["private"]]
@@ -103,12 +102,12 @@ class SourcesPanel:
                         el("span", classes="spread")
                         unit = "fact" if _is_memory(row) else "passage"
                         el("span", _count(words, int(row["passages"]), unit), "figure")
-                    if row["description"]:
-                        el("p", str(row["description"]), "muted")
+                    if about := _about(row, words):
+                        el("p", about, "muted")
 
     def _name(self, row: View) -> None:
         """The name of a source; a button where documents are in it. Facts have a panel of their own."""
-        label = source_label(str(row["name"]))
+        label = source_label(str(row["name"]), self._words)
         if _is_memory(row) or not row["passages"]:
             el("span", label, "name")
             return
@@ -126,7 +125,7 @@ class SourcesPanel:
                 return
             if len(writable) > 1:
                 into = ui.select(
-                    {name: source_label(name) for name in writable},
+                    {name: source_label(name, words) for name in writable},
                     value=self._files.target,
                     label=words["sources.into"],
                     on_change=self._aim,
@@ -167,6 +166,13 @@ class SourcesPanel:
 
 def _is_memory(row: View) -> bool:
     return bool(row["about"] == "user" and row["private"])
+
+
+def _about(row: View, words: Phrases) -> str:
+    """What a source is about; descriptions for the planner speak of the user, who reads this."""
+    if _is_memory(row):
+        return words["sources.memory"]
+    return words["sources.uploads"] if row["private"] and row["name"] == "UPLOADS" else str(row["description"])
 
 
 def _counts(rows: Sequence[View]) -> dict[str, int]:

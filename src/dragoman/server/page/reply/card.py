@@ -11,17 +11,15 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from dragoman.core.trace import Note, Reply
-from dragoman.server.cost import price_text
 from dragoman.server.data import learned_facts
+from dragoman.server.page.button_row import ButtonRow
 from dragoman.server.page.elements import (
     Phrases,
     button,
     el,
     errors_shown,
-    icon_button,
     on_detail,
 )
-from dragoman.server.page.plan_graph import seconds_text
 from dragoman.server.page.reply.citations import Citation, citations, used_facts
 from dragoman.server.page.reply.markdown import markdown_html
 from dragoman.server.page.reply.read_more import ReadMore
@@ -67,11 +65,11 @@ class ReplyCard:
         self.explain: Callable[[], None] | None = None
         self.open_memory: Callable[[], None] | None = None
         self._citations: tuple[Citation, ...] = ()
-        self._no_search: TextElement | None = None
+        self._thumbs: Thumbs | None = None
+        self._chips: TextElement | None = None
         self._read_more = ReadMore(page_session, words)
         self.box: TextElement
         self.body: Html
-        self.under: TextElement
 
     @property
     def picture(self) -> TurnPicture | None:
@@ -86,8 +84,7 @@ class ReplyCard:
             self.box.on("click", lambda _: picked(), [])
             on_detail(self.box, "cite", self._open_citation)
             self.body = ui.html("", sanitize=False).classes("text")
-            self.chips = el("div", classes="chips small")
-            self.under = el("div", classes="under")
+            self._buttons = ButtonRow()
         if not self.text:
             self.wait(self._words["chat.thinking"])
             self.box.props["aria-busy"] = "true"  # read out when it is whole
@@ -110,14 +107,10 @@ class ReplyCard:
         if picture is not None:
             self._citations = citations(self.text, picture.cards, private=private)
         self.show_text()
-        self.under.clear()
-        self.chips.clear()
         if self.lost or picture is None:
             return
-        with self.chips:
-            self._chips(picture)
-        with self.under:
-            self._buttons(picture)
+        self._draw_chips(picture)
+        self._draw_buttons(picture)
 
     def stopped(self) -> None:
         """Show that the reply was stopped."""
@@ -146,19 +139,27 @@ class ReplyCard:
         if self.edit is not None:
             button(self._words["chat.edit_message"], self.edit, "link")
 
-    def _chips(self, picture: TurnPicture) -> None:
+    def _draw_chips(self, picture: TurnPicture) -> None:
+        """What was saved, with undo, and what of memory was used."""
         words = self._words
-        learned = picture.learned
-        replaced = () if learned is None else learned.superseded
-        for passage in () if learned is None else learned.added[:_MOST_CHIPS]:
-            with el("span", classes="tag chip-saved") as chip:
-                el("span", words["chip.saved"].format(fact=passage.text.rstrip(".")))
-                ids = [row.id for row in replaced] if passage is (learned.added[-1] if learned else None) else []
-                button(words["chip.undo"], partial(self._undo, chip, passage.id, ids), "link")
-        for fact in used_facts(picture.cards, self._page_session.private_sources)[:_MOST_CHIPS]:
-            text = words["chip.used"].format(fact=fact.rstrip("."))
-            if self.open_memory is not None:
-                button(text, self.open_memory, "tag chip-used")
+        added = () if picture.learned is None else picture.learned.added
+        replaced = () if picture.learned is None else picture.learned.superseded
+        used = used_facts(picture.cards, self._page_session.private_sources) if self.open_memory is not None else ()
+        if self._chips is not None:
+            self._chips.delete()
+            self._chips = None
+        if not added and not used:
+            return
+        with self.box, el("div", classes="chips small") as self._chips:
+            for passage in added[:_MOST_CHIPS]:
+                with el("span", classes="tag chip-saved") as chip:
+                    el("span", words["chip.saved"].format(fact=passage.text.rstrip(".")))
+                    ids = [row.id for row in replaced] if passage is added[-1] else []
+                    button(words["chip.undo"], partial(self._undo, chip, passage.id, ids), "link")
+            for fact in used[:_MOST_CHIPS]:
+                if self.open_memory is not None:
+                    button(words["chip.used"].format(fact=fact.rstrip(".")), self.open_memory, "tag chip-used")
+        self._chips.move(self.box, 1)  # below the text
 
     async def _undo(self, chip: TextElement, fact: str, replaced: list[str]) -> None:
         with errors_shown(self._words):
@@ -167,51 +168,54 @@ class ReplyCard:
             with chip:
                 el("span", self._words["chip.undone"])
 
-    def _buttons(self, picture: TurnPicture) -> None:
-        words = self._words
+    def _draw_buttons(self, picture: TurnPicture) -> None:
+        """Why, copy, search after all, try again, and the thumbs."""
+        words, row = self._words, self._buttons
         summary = self._summary(picture)
+        row.clear()
         if self.explain is not None:
-            with button("", self.explain, "why", aria_label=f"{words['chat.why']}: {summary}"):
-                el("span", words["chat.why_short"], "ask")
-                el("span", summary)
+            label = ": ".join(filter(None, (words["chat.why"], summary)))
+            row.words(words["chat.why_short"], summary, label, self.explain, "why")
         if picture.warnings:
-            el("span", words["chat.trouble"], "trouble", title="\n".join(picture.warnings))
-        el("span", classes="spread")
+            row.text(words["chat.trouble"], "trouble", "\n".join(picture.warnings))
+        row.space()
         if self._citations:
-            icon_button("menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
-        copy = icon_button("content_copy", words["chat.copy"], lambda: None, "thumb-like copy-reply")
-        copy.props["data-copy"] = self.text
-        self._search_button(picture)
-        if self.retry is not None:
-            icon_button("refresh", words["chat.retry"], self.retry, "thumb-like")
-        if self.place is not None:
-            Thumbs(self._page_session, words, self.place, self.box, liked=self.liked).build()
-
-    def _search_button(self, picture: TurnPicture) -> None:
-        """A button to search after all, or to say that no search was needed."""
-        words = self._words
+            row.icon("menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
+        row.icon("content_copy", words["chat.copy"], None, "thumb-like copy-reply", copied=self.text)
         was_searched = picture.verdict is not None and picture.verdict.retrieve
         if not was_searched and self.search is not None:
-            icon_button("search", words["chat.search"], self.search, "thumb-like search-after-all")
+            row.icon("search", words["chat.search"], self.search, "thumb-like search-after-all")
         elif was_searched and self.no_search is not None and self.place is not None:
-            self._no_search = icon_button("search_off", words["chat.no_search"], self.no_search, "thumb")
-            self.label(needed=self.needed)
+            row.icon(
+                "search_off", words["chat.no_search"], self.no_search, "thumb no-search", pressed=self.needed is False
+            )
+        if self.retry is not None:
+            row.icon("refresh", words["chat.retry"], self.retry)
+        if self.place is not None:
+            if self._thumbs is None:
+                self._thumbs = Thumbs(
+                    self._page_session,
+                    words,
+                    self.place,
+                    self.box,
+                    liked=self.liked,
+                    rated=partial(self._draw_buttons, picture),
+                )
+            self._thumbs.add_to(row)
+        row.draw()
 
     def label(self, *, needed: bool | None) -> None:
         """Show whether the user said that the reply needed a search."""
         self.needed = needed
-        if self._no_search is not None:
-            self._no_search.props["aria-pressed"] = str(needed is False).lower()
+        if self.picture is not None:
+            self._draw_buttons(self.picture)
 
     def _summary(self, picture: TurnPicture) -> str:
-        """One line: whether it is an answer, where it comes from, the time it took, and its price if known."""
+        """One line: whether it is an answer, and where it comes from. Time and cost are details of the Why panel."""
         words = self._words
-        took = seconds_text(self.seconds if self.seconds is not None else picture.seconds)
-        if picture.price is not None:
-            took = f"{took} · {price_text(picture.price)}"
         doubt = {"no answer": words["worth.no_answer"], "nearest": words["worth.nearest"]}.get(picture.worth, "")
         if picture.plan is None or picture.plan.is_null:
-            return " · ".join((words["chat.direct"], took))
+            return words["chat.direct"]
         private = self._page_session.private_sources
         rests = [card.evidence for card in picture.cards if card.quoted and not card.is_gone]
         places = dict.fromkeys(
@@ -219,7 +223,7 @@ class ReplyCard:
             for piece in rests
         )
         where = words["chat.from"].format(places=", ".join(list(places)[:3])) if places else ""
-        return " · ".join(part for part in (doubt, where, took) if part)
+        return " · ".join(part for part in (doubt, where) if part)
 
     async def _open_citation(self, event: GenericEventArguments) -> None:
         """Show the passage behind a number, with the quoted words marked."""

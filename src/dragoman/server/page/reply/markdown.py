@@ -18,6 +18,8 @@ from dragoman.server.page.reply.citations import Citation
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Private characters around a citation's number while the text is parsed; they are removed from texts first."""
 _MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_HELD = re.compile(rf"([\w.,:!?%'’)-]{{1,30}}(?<![\u3000-\u9fff])|[^\s<>&;{_OPEN}{_CLOSE}])((?:{_OPEN}\d+{_CLOSE})+)")
+"""The last word, or character, before a number: the number stays on its line."""
 _SCHEMES = ("http://", "https://", "mailto:")
 _LONGEST = 100_000
 _MARKUP = re.compile(r"[][!*_`<&~#>|\\\n]")
@@ -49,7 +51,7 @@ def markdown_html(
             return f'<a class="cite" href="#{escape(anchor)}{mark[1]}" {label}>{mark[1]}</a>'
         return f'<button type="button" class="cite" data-cite="{mark[1]}" {label}>{mark[1]}</button>'
 
-    return _MARK.sub(cite, html)
+    return _MARK.sub(cite, _HELD.sub(r'<span class="held">\1\2</span>', html))
 
 
 def marks_of(text: str) -> int:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server.data import user_data
-from dragoman.server.page.elements import Phrases, button, el, errors_shown, icon_button, notice
+from dragoman.server.page.button_row import ButtonRow
+from dragoman.server.page.elements import Phrases, button, el, errors_shown, notice
 from dragoman.server.page.session import PageSession
 
 
 class Thumbs:
-    """Thumb buttons of a reply, and a field for a better answer."""
+    """Thumb buttons of a reply, and a field for a better answer inside `box`; `rated` draws the buttons anew."""
 
     def __init__(
-        self, page_session: PageSession, words: Phrases, place: int, box: TextElement, *, liked: bool | None = None
+        self,
+        page_session: PageSession,
+        words: Phrases,
+        place: int,
+        box: TextElement,
+        *,
+        liked: bool | None,
+        rated: Callable[[], None],
     ) -> None:
         self._page_session, self._words, self._place, self._box = page_session, words, place, box
-        self._liked = liked
+        self._liked, self._rated = liked, rated
         self._form: TextElement | None = None
 
-    def build(self) -> None:
+    def add_to(self, row: ButtonRow) -> None:
+        """Add the buttons to a row."""
         words = self._words
-        self._up = icon_button("thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb")
-        self._down = icon_button("thumb_down", words["chat.down"], self._ask, "thumb")
-        self._press()
-
-    def _press(self) -> None:
-        self._up.props["aria-pressed"] = str(self._liked is True).lower()
-        self._down.props["aria-pressed"] = str(self._liked is False).lower()
+        row.icon("thumb_up", words["chat.up"], lambda: self._rate("up"), "thumb", pressed=self._liked is True)
+        row.icon("thumb_down", words["chat.down"], self._ask, "thumb", pressed=self._liked is False)
 
     async def _ask(self) -> None:
         """Store a thumbs down at once; the better answer is optional."""
@@ -50,21 +54,10 @@ class Thumbs:
             self._form = None
 
     async def _rate(self, thumb: Literal["up", "down"], better: str | None = None) -> None:
-        page_session = self._page_session
         with errors_shown(self._words):
-            caller = await page_session.caller()
-            async with page_session.service.alone(
-                page_session.service.hosted(page_session.agent).name, caller.tenant, caller.user
-            ):
-                await page_session.do(
-                    user_data.rate,
-                    page_session.dialogue,
-                    thumb,
-                    turn=self._place,
-                    better=(better or "").strip() or None,
-                )
+            await self._page_session.rate(self._place, thumb, better=(better or "").strip() or None)
             self._liked = thumb == "up"
-            self._press()
+            self._rated()
             if thumb == "up" or better is not None:
                 self._close()
                 notice(self._words["chat.thanks"])
