@@ -79,3 +79,8 @@ def test_a_pronoun_means_nobody_of_whom_only_english_was_spoken():
     text = "他永远忘不了那一天。"
     assert corrected(text, facts("My dog is called Rufus.")) == ()
     assert [fact.subject for fact in corrected("他其实才六岁。", facts("我儿子小明七岁。"))] == ["小明"]
+
+
+def test_an_age_after_a_role_is_no_name():
+    found = facts("我妈妈七十岁，她坐轮椅")
+    assert [(fact.subject, fact.value) for fact in found] == [("妈妈", "七十岁"), ("妈妈", "轮椅")]

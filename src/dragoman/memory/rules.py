@@ -28,6 +28,7 @@ from dragoman.memory.correction import corrected, may_correct
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
+from dragoman.memory.passing import may_correct_in_passing, passing_correction, told_in
 from dragoman.memory.people import people_in, people_of
 from dragoman.memory.recall.history import all_rows, believed
 from dragoman.memory.recall.questions import answered
@@ -208,12 +209,20 @@ class RuleMemory(ForgettingMemory):
             return known
 
         def people() -> dict[str, str]:
-            return people_in(context.history) | people_of(map(fact_of, everything_known()))
+            """Everybody known, with those last whom this dialogue names: "she" means one of them."""
+            known_people, named = people_of(map(fact_of, everything_known())), people_in(context.history)
+            others = {name: role for name, role in known_people.items() if name not in named}
+            return others | {name: known_people.get(name) or role for name, role in named.items()}
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         parted = told_and_asked(spelt(context.last))  # "im 68 do i pay less" tells and asks
         said = context.last if parted is None else f"{parted[0].rstrip(' .!,')}. {parted[1]}"
         new = facts(said, people=people) or untimed_facts(context.last, at, zone, people=people)
+        if not new and shape.act != "question" and context.history and may_correct_in_passing(context.last):
+            just_told = told_in(_turn_before(context), map(fact_of, everything_known()))
+            new = passing_correction(context.last, just_told, self._alike)
+            if new:
+                return self._add(context.scope, self._dated(context.scope, new, at), everything_known())
         if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [
@@ -237,6 +246,11 @@ class RuleMemory(ForgettingMemory):
             new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
         return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
 
+    def _alike(self, one: str, other: str) -> float:
+        """How near two texts are in meaning, by their vectors."""
+        first, second = self._encoder.encode([one, other])
+        return sum(float(x) * float(y) for x, y in zip(first, second, strict=True))
+
     def _is_gated(self, text: str) -> bool:
         """Whether the trained gate has judged a turn, so that no model need be asked."""
         return self._gate is not None and language_of(text) == "en" and self._gate.is_trained_for()
@@ -251,3 +265,8 @@ class RuleMemory(ForgettingMemory):
         return (
             (Fact(f"{statement.rstrip(' .!')}.", "about", statement, statement),) if chance >= self._certainty else ()
         )
+
+
+def _turn_before(context: Context) -> str:
+    """What the user said before the last turn."""
+    return next((turn.text for turn in reversed(context.history) if turn.speaker == "user"), "")
