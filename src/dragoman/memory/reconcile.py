@@ -26,6 +26,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _TO = re.compile(
     r"\bto (?P<place>[A-ZÀ-Þ][\w’'-]+(?: [A-ZÀ-Þ][\w’'-]+)?)|(?:去|飞往?|前往)(?P<zh>[^，。了的去来]{2,6})"
 )
+_COMES = re.compile(r"\b(?:arriv|com(?:e|es|ing)\b)|[来到]", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|one|any) ", re.IGNORECASE)
 
 
@@ -136,9 +137,9 @@ def _destination(fact: Fact) -> str:
 
 
 def _goes_elsewhere(fact: Fact, old: Fact) -> bool:
-    """Whether a fact tells of a journey to another place than an older one: both may be so."""
-    place = _destination(fact)
-    return bool(place) and place != _destination(old)
+    """Whether a fact tells of a journey to another place than an older one, or of coming here: both may be so."""
+    place, before = _destination(fact), _destination(old)
+    return place != before and (bool(place) or _COMES.search(fact.text) is not None)
 
 
 def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:

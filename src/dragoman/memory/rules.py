@@ -30,12 +30,13 @@ from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
 from dragoman.memory.passing import may_correct_in_passing, passing_correction, told_in
 from dragoman.memory.people import people_in, people_of
+from dragoman.memory.recall.asked import ASKS, MAY_ASK, SURE, AskedMemory, speaks_of_the_same
 from dragoman.memory.recall.history import all_rows, believed
 from dragoman.memory.recall.questions import answered
 from dragoman.memory.recall.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.recall.whom import with_names
 from dragoman.memory.reconcile import fact_of, settled
-from dragoman.memory.selection import best_facts
+from dragoman.memory.selection import best_facts, best_hits
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
@@ -49,6 +50,15 @@ from dragoman.text.spelling import spelt
 log = logging.getLogger("dragoman.memory")
 _SHORT = 80
 """The longest turn, in characters, that may only give a new value: "sorry, I meant Thursday"."""
+_FITS = 0.65
+"""How well a fact must fit a question to answer it (`selection.best_hits`)."""
+_FITS_WELL = 0.85
+"""The same where a question asks memory less probably."""
+_FAR = 0.45
+"""Below which score nothing was told of what a question asks for."""
+_NEARLY = 0.1
+"""By how much less a second fact may fit that is said with the best one."""
+_MOST_RECALLED = 3
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
 
@@ -94,6 +104,7 @@ class RuleMemory(ForgettingMemory):
         self._certainty = certainty
         self._fleeting = fleeting
         self._gate = WriteGate(encoder) if gate else None
+        self._asked = AskedMemory(encoder)
         self._chats = PastChats(DialogueSearch(store, encoder, analyse), analyse)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -159,7 +170,26 @@ class RuleMemory(ForgettingMemory):
         found = answered(context.last, live, lambda: self._past(context.scope), self._analyse)
         if found is not None and found.kind != "untold":
             return found
-        return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope)) or found
+        spoken = self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
+        return spoken or found or self._recalled(context)
+
+    def _recalled(self, context: Context) -> Recollection | None:
+        """The facts that a question asks for, where the trained part takes it for one to memory."""
+        assert self._source is not None
+        text = context.last
+        chance = self._asked.chance(text)
+        shape = form(text)
+        if chance < (SURE if shape.act == "statement" else MAY_ASK) or shape.about == "bot":
+            return None
+        named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": context.scope}
+        hits = best_hits(self._store, text, source=self._source.name, k=_MOST_RECALLED, **named)
+        fitting = [hit for hit in hits if speaks_of_the_same(text, hit.passage.indexed, self._analyse)]
+        least = _FITS if chance >= ASKS else _FITS_WELL
+        if fitting and fitting[0].score >= least:
+            near = max(fitting[0].score - _NEARLY, least)
+            return Recollection("known", tuple(hit.passage for hit in fitting if hit.score >= near))
+        is_far = not hits or hits[0].score < _FAR
+        return Recollection("untold", value="that") if chance >= SURE and is_far else None
 
     def _told_here(self, context: Context) -> list[Passage]:
         """What the user said earlier in a dialogue of which nothing is remembered: it holds as long as the dialogue."""
