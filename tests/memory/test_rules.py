@@ -245,3 +245,15 @@ def test_she_is_whom_the_dialogue_named_last(room, monkeypatch):
     room.memory.learn([Context((told, Turn("agent", "Got it."), Turn("user", "She doesn't eat fish.")), scope=ANA)])
     assert order[-1] == "Anna"
     assert {"Mia", "Ole"} <= set(order)
+
+
+def test_remembering_reads_the_facts_twice_however_many_are_told(room, monkeypatch):
+    room.say("I live in Basel.")
+    reads = []
+    passages = room.store.passages
+    monkeypatch.setattr(
+        room.store, "passages", lambda *args, **options: reads.append(options) or passages(*args, **options)
+    )
+    room.say("My son Leo is five, I like jazz, and we are staying until Friday.")
+    live = [options for options in reads if not options.get("superseded")]
+    assert len(live) == 2  # before, and after writing: another process may have told something meanwhile

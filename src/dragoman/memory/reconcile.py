@@ -132,7 +132,7 @@ def _value_key(fact: Fact) -> tuple[str, str, str]:
 
 def _destination(fact: Fact) -> str:
     """Where a journey goes, if a fact about an arrival says so: "I am flying to Rome on Friday"."""
-    match = _TO.search(fact.text) if fact.relation == "arrival" else None
+    match = _TO.search(fact.text) if fact.slot.endswith("arrival") else None
     return (match["place"] or match["zh"]).casefold() if match else ""
 
 

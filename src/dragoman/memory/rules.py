@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from dragoman import prompts
@@ -113,9 +114,9 @@ class RuleMemory(ForgettingMemory):
     def remember(self, scope: Scope, text: str) -> Learned:
         """Keep what a text says; as one fact where the rules find none in it."""
         self.refresh(scope)
-        known = self._known(scope)
+        known = [(fact_of(row), row) for row in self._known(scope)]
         whole = Fact(text.strip(), "about", text.strip(), text.strip())
-        new = facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,)
+        new = facts(text, people=lambda: people_of(fact for fact, _ in known)) or (whole,)
         return self._add(scope, self._dated(scope, new, now()), known)
 
     def recall(
@@ -229,18 +230,17 @@ class RuleMemory(ForgettingMemory):
             return NOTHING_LEARNED if is_instruction(shape.core) else self.remember(context.scope, shape.core)
         if not self._learn:
             return NOTHING_LEARNED
-        known: list[Passage] = []  # read when first needed: most turns state nothing
-        read = False
 
-        def everything_known() -> list[Passage]:
-            nonlocal known, read
-            if not read:
-                known, read = self._known(context.scope), True
-            return known
+        @cache
+        def known() -> list[tuple[Fact, Passage]]:  # read when first needed: most turns state nothing
+            return [(fact_of(row), row) for row in self._known(context.scope)]
+
+        def known_facts() -> list[Fact]:
+            return [fact for fact, _ in known()]
 
         def people() -> dict[str, str]:
             """Everybody known, with those last whom this dialogue names: "she" means one of them."""
-            known_people, named = people_of(map(fact_of, everything_known())), people_in(context.history)
+            known_people, named = people_of(known_facts()), people_in(context.history)
             others = {name: role for name, role in known_people.items() if name not in named}
             return others | {name: known_people.get(name) or role for name, role in named.items()}
 
@@ -249,10 +249,10 @@ class RuleMemory(ForgettingMemory):
         said = context.last if parted is None else f"{parted[0].rstrip(' .!,')}. {parted[1]}"
         new = facts(said, people=people) or untimed_facts(context.last, at, zone, people=people)
         if not new and shape.act != "question" and context.history and may_correct_in_passing(context.last):
-            just_told = told_in(_turn_before(context), map(fact_of, everything_known()))
+            just_told = told_in(_turn_before(context), known_facts())
             new = passing_correction(context.last, just_told, self._alike)
             if new:
-                return self._add(context.scope, self._dated(context.scope, new, at), everything_known())
+                return self._add(context.scope, self._dated(context.scope, new, at), known())
         if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [
@@ -268,13 +268,13 @@ class RuleMemory(ForgettingMemory):
             )
         is_short = shape.act != "question" and len(context.last) <= _SHORT
         if not new and is_short and may_correct(context.last):
-            new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
+            new = corrected(context.last, known_facts())
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)
         new = self._dated(context.scope, settled(new), at)
         if self._fleeting and not new:
             new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
-        return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
+        return self._add(context.scope, new, known()) if new else NOTHING_LEARNED
 
     def _alike(self, one: str, other: str) -> float:
         """How near two texts are in meaning, by their vectors."""
