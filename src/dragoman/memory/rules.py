@@ -44,6 +44,7 @@ from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
+from dragoman.text.known import asks_for_everything
 from dragoman.text.language import language as language_of
 from dragoman.text.parts import told_and_asked
 from dragoman.text.spelling import spelt
@@ -180,7 +181,8 @@ class RuleMemory(ForgettingMemory):
         text = context.last
         chance = self._asked.chance(text)
         shape = form(text)
-        if chance < (SURE if shape.act == "statement" else MAY_ASK) or shape.about == "bot":
+        least = SURE if shape.act == "statement" else MAY_ASK
+        if chance < least or shape.about in ("bot", "you") or asks_for_everything(spelt(text)):
             return None
         named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": context.scope}
         hits = best_hits(self._store, text, source=self._source.name, k=_MOST_RECALLED, **named)

@@ -87,7 +87,17 @@ def test_what_was_not_told_is_said_to_be_so(memory, question):
 
 
 @pytest.mark.parametrize(
-    "question", ["May I bring my bike?", "What's my flight number?", "When do you open?", "So my friend pays half."]
+    "question",
+    [
+        "May I bring my bike?",
+        "What's my flight number?",
+        "When do you open?",
+        "So my friend pays half.",
+        "What do you like to eat yourself?",
+        "go on then wot dyou know about me",
+        "What do you like to eat yourself?",
+        "go on then wot dyou know about me",
+    ],
 )
 def test_other_questions_are_left_to_the_agent(memory, question):
     assert memory.recollect(Context.of(question, scope=ANA)) is None
