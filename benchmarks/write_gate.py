@@ -28,9 +28,9 @@ from typing import Any
 
 from dragoman.core.values import Fact
 from dragoman.memory.facts import facts
+from dragoman.memory.linear import PROBE
 from dragoman.memory.people import people_of
 from dragoman.memory.write_gate import (
-    _PROBE,
     KEEP,
     Piece,
     WriteGate,
@@ -139,7 +139,7 @@ def train(data: Path) -> dict[str, Any]:
         "turn": _rounded(weights[first:second] * _TURN),
         "form": _rounded(weights[second:third] * _FORM),
         "words": dict(zip(vectorizer.feature_names_, _rounded(weights[third:]), strict=True)),
-        "probe": _rounded(encoder.encode([_PROBE])[0]),
+        "probe": _rounded(encoder.encode([PROBE])[0]),
     }
 
 

@@ -79,3 +79,20 @@ def test_a_pronoun_means_nobody_of_whom_only_english_was_spoken():
     text = "他永远忘不了那一天。"
     assert corrected(text, facts("My dog is called Rufus.")) == ()
     assert [fact.subject for fact in corrected("他其实才六岁。", facts("我儿子小明七岁。"))] == ["小明"]
+
+
+def test_an_age_after_a_role_is_no_name():
+    found = facts("我妈妈七十岁，她坐轮椅")
+    assert [(fact.subject, fact.value) for fact in found] == [("妈妈", "七十岁"), ("妈妈", "轮椅")]
+
+
+@pytest.mark.parametrize(
+    ("text", "slot", "value"),
+    [
+        ("我在医院上夜班", "job", "医院上夜班"),
+        ("我戒烟了", "smokes", "no"),
+        ("我家狗没打疫苗", "狗's status", "没打疫苗"),
+    ],
+)
+def test_shifts_habits_that_ended_and_vaccinations_are_facts(text, slot, value):
+    assert [(fact.slot, fact.value) for fact in facts(text)] == [(slot, value)]

@@ -245,3 +245,15 @@ def test_where_somebody_is_and_what_they_have_is_kept(said, fact, slot):
 @pytest.mark.parametrize("said", ["I'm on the train", "I am in the room", "We are on our way"])
 def test_where_somebody_is_for_the_moment_is_not_kept(said):
     assert not facts(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("I'll be there the day after tomorrow.", "tomorrow"), ("We will be back next Friday.", "next Friday")],
+)
+def test_when_somebody_will_be_there_is_an_arrival(text, value):
+    assert [(fact.slot, fact.value) for fact in facts(text)] == [("arrival", value)]
+
+
+def test_being_somewhere_in_ten_minutes_is_no_arrival():
+    assert facts("I will be there in ten minutes.") == ()

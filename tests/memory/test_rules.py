@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.values import Context, Passage, Scope, Source
+from dragoman.core.values import Context, Passage, Scope, Source, Turn
 from dragoman.models.scripted import ScriptedModel
 
 ANA, BEN = Scope("acme", "ana"), Scope("acme", "ben")
@@ -209,3 +209,51 @@ def test_a_correction_that_names_whom_it_means_moves_a_fact(room):
     room.say("Actually it's Zara who has coeliac disease, not Noor")
     assert "My twin Zara has coeliac disease." in room.texts()
     assert not any("Noor has" in text for text in room.texts())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("We arrive on Saturday.", "I'm flying to Rome on Saturday."), ("我们周六来。", "我后天去北京。")],
+)
+def test_a_journey_elsewhere_leaves_the_day_of_arrival(room, first, second):
+    room.say(first)
+    learned = room.say(second)
+    assert (len(learned.added), learned.superseded, learned.joined) == (1, (), ())
+
+
+def test_another_day_of_the_same_journey_replaces_the_first(room):
+    room.say("I'm flying to Rome on Friday.")
+    assert len(room.say("I'm flying to Rome on Saturday.").superseded) == 1
+
+
+def test_she_is_whom_the_dialogue_named_last(room, monkeypatch):
+    room.say("I have two kids, Mia (5) and Ole (8).")
+    told = Turn("user", "My wife Anna is pregnant.")
+    room.say(told.text)
+    room.say("Mia is six.")
+    order: list[str] = []
+
+    class Gate:
+        def facts(self, text, placed, *, people):
+            order.extend(people())
+            return ()
+
+        def is_trained_for(self):
+            return True
+
+    monkeypatch.setattr(room.memory, "_gate", Gate())
+    room.memory.learn([Context((told, Turn("agent", "Got it."), Turn("user", "She doesn't eat fish.")), scope=ANA)])
+    assert order[-1] == "Anna"
+    assert {"Mia", "Ole"} <= set(order)
+
+
+def test_remembering_reads_the_facts_twice_however_many_are_told(room, monkeypatch):
+    room.say("I live in Basel.")
+    reads = []
+    passages = room.store.passages
+    monkeypatch.setattr(
+        room.store, "passages", lambda *args, **options: reads.append(options) or passages(*args, **options)
+    )
+    room.say("My son Leo is five, I like jazz, and we are staying until Friday.")
+    live = [options for options in reads if not options.get("superseded")]
+    assert len(live) == 2  # before, and after writing: another process may have told something meanwhile

@@ -47,3 +47,9 @@ def test_a_zone_that_does_not_exist_is_refused(zoned):
 )
 def test_zones_are_known_by_name_and_city(text, name):
     assert zone_named(text) == name
+
+
+def test_a_zone_that_does_not_exist_is_not_kept(room):
+    room.say("My time zone is Asia/Tokyo.")
+    assert room.say("My time zone is Mars/Olympus.").is_empty
+    assert room.texts() == ["My time zone is Asia/Tokyo."]

@@ -106,7 +106,8 @@ class Fact:
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
     "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
     when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does. `chance`
-    is how probably it is worth keeping, by a trained write gate; 0 where a rule placed it.
+    is how probably it is worth keeping, by a trained write gate; 0 where a rule placed it. `corrects` is the text of
+    the fact whose place it takes, where a turn corrected that one.
     """
 
     text: str
@@ -120,6 +121,7 @@ class Fact:
     valid_from: str = field(default="", metadata={SPARSE: True})
     valid_until: str = field(default="", metadata={SPARSE: True})
     chance: float = field(default=0.0, metadata={SPARSE: True})
+    corrects: str = field(default="", metadata={SPARSE: True})
 
     @property
     def relation(self) -> str:

@@ -113,7 +113,7 @@ def _replaced(known: Sequence[Fact], old: str, new: str, said: str, *, ends: boo
             value = fact.value.replace(old, new, 1)
             newer = replace(fact, text=fact.text.replace(old, new, 1), value=value, said=said)
             if not (ends and holds_many(fact)):
-                return (newer,)
+                return (replace(newer, corrects=fact.text),)
             # Of several cards the new one alone would stand beside the old.
             whose = "我" if fact.subject == USER else fact.text.partition(fact.value)[0]
             return (replace(fact, text=f"{whose}没有{fact.value}了。", slot=f"{fact.slot}!", said=said), newer)

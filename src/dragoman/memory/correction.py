@@ -151,5 +151,5 @@ def _replaced(known: Sequence[Fact], pattern: re.Pattern[str], new: str, said: s
             continue  # "4 and 7": which of them is meant is not said
         value = fact.value[: old.start()] + new + fact.value[old.end() :]
         text = fact.text.replace(fact.value, value, 1) if fact.value in fact.text else pattern.sub(new, fact.text, 1)
-        return (replace(fact, text=text, value=value, said=said),)
+        return (replace(fact, text=text, value=value, said=said, corrects=fact.text),)
     return ()

@@ -20,7 +20,7 @@ from dragoman.memory.patterns import hints
 from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import KnownFacts, fact_of, older_than, replaces, with_known_names
 from dragoman.memory.upkeep import EXPIRED, PENDING, Upkeep, ended, is_announced
-from dragoman.memory.zones import UserZones
+from dragoman.memory.zones import UserZones, names_no_zone
 from dragoman.text.analyse import forget_texts
 from dragoman.text.language import language as language_of
 
@@ -90,7 +90,8 @@ class FactRows:
             return plan
         current = [each.fact for each in plan.facts if each.fate in ("new", "replaces")]
         for start in range(0, len(current), _BATCH):
-            self._add(scope, current[start : start + _BATCH], self._known(scope))
+            known = [(fact_of(row), row) for row in self._known(scope)]
+            self._add(scope, current[start : start + _BATCH], known)
         for nth, each in enumerate(each for each in plan.facts if each.fate == "past"):
             row = self._passage(scope, each.fact, len(hidden) + nth)
             until = each.fact.valid_until
@@ -109,16 +110,16 @@ class FactRows:
     def _known(self, scope: Scope) -> list[Passage]:
         return list(self._store.passages(scope, self._source.name)) if self._source is not None else []
 
-    def _add(self, scope: Scope, new: Sequence[Fact], known: Sequence[Passage]) -> Learned:
-        """Keep new facts. The store is read once before and once after all of them, however many they are."""
+    def _add(self, scope: Scope, new: Sequence[Fact], known: Sequence[tuple[Fact, Passage]]) -> Learned:
+        """Keep new facts beside the `known` ones, each with its row. However many they are, the store is read once."""
+        new = [fact for fact in new if not names_no_zone(fact)]
         if self._source is None or not new:
             return NOTHING_LEARNED
         joined: list[Passage] = []
         added: list[tuple[Fact, Passage]] = []
-        placed = [(fact_of(row), row) for row in known]
-        live = KnownFacts(placed)
-        rows = self._next_position(scope, known)
-        people = people_of([*(fact for fact, _ in placed), *new])
+        live = KnownFacts(known)
+        rows = self._next_position(scope, [row for _, row in known])
+        people = people_of([*(fact for fact, _ in known), *new])
         for stated in new:
             fact = with_known_names(stated, people)
             same = live.repeated(fact)
@@ -133,7 +134,7 @@ class FactRows:
                     live.drop(number for number, _ in live.replaced(fact, people))
                     live.add(fact, passage)
                 rows += 1
-        superseded = self._put(scope, added, people, placed)
+        superseded = self._put(scope, added, people, known)
         new_ids = [passage.id for _, passage in added]
         return Learned(
             tuple(passage for _, passage in added),
@@ -190,7 +191,8 @@ class FactRows:
                     self._store.supersede(scope, old.id, passage.id, meta=meta)
                     superseded[old.id] = old
         if any(fact.valid_until or is_announced(fact) or is_age(fact) or is_birthday(fact) for fact, _ in added):
-            self._upkeep(scope).plan(scope)
+            gone = {*superseded, *(passage.id for fact, passage in added if is_announced(fact))}
+            self._upkeep(scope).plan(scope, [(fact, row) for fact, row in live if row.id not in gone])
         return tuple(superseded.values())
 
     def _is_full(self, fact: Fact, live: KnownFacts[Passage], rows: int) -> bool:

@@ -23,6 +23,10 @@ _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "me
 _ANYTHING = frozenset(("any", "anything"))
 _NO = re.compile(r"^no |^not ", re.IGNORECASE)
 _NO_LETTERS = re.compile(r"[\W_]+")
+_TO = re.compile(
+    r"\bto (?P<place>[A-ZÀ-Þ][\w’'-]+(?: [A-ZÀ-Þ][\w’'-]+)?)|(?:去|飞往?|前往)(?P<zh>[^，。了的去来]{2,6})"
+)
+_COMES = re.compile(r"\b(?:arriv|com(?:e|es|ing)\b)|[来到]", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|one|any) ", re.IGNORECASE)
 
 
@@ -43,16 +47,22 @@ def fact_of(passage: Passage) -> Fact:
 
 def repeats(fact: Fact, old: Fact) -> bool:
     """Whether a fact says again what is known."""
-    return old.slot == fact.slot and _plain(old.value or old.text) == _plain(fact.value)
+    same = old.slot == fact.slot and _plain(old.value or old.text) == _plain(fact.value)
+    return same and not _goes_elsewhere(fact, old)
 
 
 def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> bool:
     """Whether a new fact makes an old one untrue: of the same subject, about the same, with another value."""
     relation, had = fact.relation.rstrip("!"), old.relation
-    if had.rstrip("!") != relation and had != _OPPOSITE.get(relation):  # most pairs, told apart without any comparison
-        return False
+    is_correction = bool(fact.corrects) and fact.corrects == old.text
+    is_related = had.rstrip("!") == relation or had == _OPPOSITE.get(relation)
+    if is_correction or not is_related:  # most pairs, told apart without any comparison
+        return is_correction
     # An import compares thousands of facts with one another: what costs more comes last, and only where it decides.
-    if fact.subject != old.subject and not is_same(fact, old, people_of((old, fact)) if people is None else people):
+    is_other = fact.subject != old.subject and not is_same(
+        fact, old, people_of((old, fact)) if people is None else people
+    )
+    if is_other or _goes_elsewhere(fact, old):
         return False
     if had in (_OPPOSITE.get(relation), f"{relation}!") and _overlaps(fact.value, old.value):
         return True
@@ -74,7 +84,7 @@ class KnownFacts(Generic[T]):
 
     def __init__(self, known: Iterable[tuple[Fact, T]] = ()) -> None:
         self._numbers = count()
-        self._by_value: dict[tuple[str, str], dict[int, T]] = {}
+        self._by_value: dict[tuple[str, str, str], dict[int, T]] = {}
         self._groups: dict[_Group, dict[int, tuple[Fact, T]]] = {}
         for fact, row in known:
             self.add(fact, row)
@@ -90,14 +100,14 @@ class KnownFacts(Generic[T]):
 
     def repeated(self, fact: Fact) -> T | None:
         """The oldest row that says the same as a fact."""
-        rows = self._by_value.get((fact.slot, _plain(fact.value)), {})
+        rows = self._by_value.get((fact.slot, _plain(fact.value), _destination(fact)), {})
         return next(iter(rows.values()), None)
 
     def replaced(self, fact: Fact, people: Mapping[str, str] | None = None) -> list[tuple[int, T]]:
         """The rows that a fact makes untrue, oldest first, with the numbers by which `drop` knows them."""
         relation, _, negated = _group(fact)
         groups = {(name, *marks) for name in (relation, _OPPOSITE.get(relation, relation)) for marks in _MARKS}
-        if holds_many(fact) and not ends(fact) and relation != "diet":
+        if holds_many(fact) and not ends(fact) and relation != "diet" and not fact.corrects:
             groups.discard((relation, False, negated))  # one may like tea and like coffee
         rows = sorted((number, *row) for group in groups for number, row in self._groups.get(group, {}).items())
         return [(number, row) for number, old, row in rows if replaces(fact, old, people)]
@@ -116,8 +126,20 @@ def _group(fact: Fact) -> _Group:
     return relation.rstrip("!"), relation.endswith("!"), bool(_NO.match(fact.value))
 
 
-def _value_key(fact: Fact) -> tuple[str, str]:
-    return fact.slot, _plain(fact.value or fact.text)
+def _value_key(fact: Fact) -> tuple[str, str, str]:
+    return fact.slot, _plain(fact.value or fact.text), _destination(fact)
+
+
+def _destination(fact: Fact) -> str:
+    """Where a journey goes, if a fact about an arrival says so: "I am flying to Rome on Friday"."""
+    match = _TO.search(fact.text) if fact.slot.endswith("arrival") else None
+    return (match["place"] or match["zh"]).casefold() if match else ""
+
+
+def _goes_elsewhere(fact: Fact, old: Fact) -> bool:
+    """Whether a fact tells of a journey to another place than an older one, or of coming here: both may be so."""
+    place, before = _destination(fact), _destination(old)
+    return place != before and (bool(place) or _COMES.search(fact.text) is not None)
 
 
 def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from dragoman import prompts
@@ -28,19 +29,22 @@ from dragoman.memory.correction import corrected, may_correct
 from dragoman.memory.deletion.memory import ForgettingMemory
 from dragoman.memory.facts import MOST_FACTS, facts, is_instruction, is_lasting
 from dragoman.memory.fleeting import end_of_day, fleeting_facts
+from dragoman.memory.passing import may_correct_in_passing, passing_correction, told_in
 from dragoman.memory.people import people_in, people_of
+from dragoman.memory.recall.asked import ASKS, MAY_ASK, SURE, AskedMemory, speaks_of_the_same
 from dragoman.memory.recall.history import all_rows, believed
 from dragoman.memory.recall.questions import answered
 from dragoman.memory.recall.recollect import Asking, asks_for_history, recollection
 from dragoman.memory.recall.whom import with_names
 from dragoman.memory.reconcile import fact_of, settled
-from dragoman.memory.selection import best_facts
+from dragoman.memory.selection import best_facts, best_hits
 from dragoman.memory.spoken import PastChats, asks_for_chats
 from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
 from dragoman.text.form import SOCIAL, form
+from dragoman.text.known import asks_for_everything
 from dragoman.text.language import language as language_of
 from dragoman.text.parts import told_and_asked
 from dragoman.text.spelling import spelt
@@ -48,6 +52,15 @@ from dragoman.text.spelling import spelt
 log = logging.getLogger("dragoman.memory")
 _SHORT = 80
 """The longest turn, in characters, that may only give a new value: "sorry, I meant Thursday"."""
+_FITS = 0.65
+"""How well a fact must fit a question to answer it (`selection.best_hits`)."""
+_FITS_WELL = 0.85
+"""The same where a question asks memory less probably."""
+_FAR = 0.45
+"""Below which score nothing was told of what a question asks for."""
+_NEARLY = 0.1
+"""By how much less a second fact may fit that is said with the best one."""
+_MOST_RECALLED = 3
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
 
@@ -93,6 +106,7 @@ class RuleMemory(ForgettingMemory):
         self._certainty = certainty
         self._fleeting = fleeting
         self._gate = WriteGate(encoder) if gate else None
+        self._asked = AskedMemory(encoder)
         self._chats = PastChats(DialogueSearch(store, encoder, analyse), analyse)
 
     def learn(self, turns: Sequence[Context]) -> Sequence[Learned]:
@@ -101,9 +115,9 @@ class RuleMemory(ForgettingMemory):
     def remember(self, scope: Scope, text: str) -> Learned:
         """Keep what a text says; as one fact where the rules find none in it."""
         self.refresh(scope)
-        known = self._known(scope)
+        known = [(fact_of(row), row) for row in self._known(scope)]
         whole = Fact(text.strip(), "about", text.strip(), text.strip())
-        new = facts(text, people=lambda: people_of(map(fact_of, known))) or (whole,)
+        new = facts(text, people=lambda: people_of(fact for fact, _ in known)) or (whole,)
         return self._add(scope, self._dated(scope, new, now()), known)
 
     def recall(
@@ -158,7 +172,27 @@ class RuleMemory(ForgettingMemory):
         found = answered(context.last, live, lambda: self._past(context.scope), self._analyse)
         if found is not None and found.kind != "untold":
             return found
-        return self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope)) or found
+        spoken = self._chats.recollection(context, live, at=at, zone=self._zones.of(context.scope))
+        return spoken or found or self._recalled(context)
+
+    def _recalled(self, context: Context) -> Recollection | None:
+        """The facts that a question asks for, where the trained part takes it for one to memory."""
+        assert self._source is not None
+        text = context.last
+        chance = self._asked.chance(text)
+        shape = form(text)
+        least = SURE if shape.act == "statement" else MAY_ASK
+        if chance < least or shape.about in ("bot", "you") or asks_for_everything(spelt(text)):
+            return None
+        named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": context.scope}
+        hits = best_hits(self._store, text, source=self._source.name, k=_MOST_RECALLED, **named)
+        fitting = [hit for hit in hits if speaks_of_the_same(text, hit.passage.indexed, self._analyse)]
+        least = _FITS if chance >= ASKS else _FITS_WELL
+        if fitting and fitting[0].score >= least:
+            near = max(fitting[0].score - _NEARLY, least)
+            return Recollection("known", tuple(hit.passage for hit in fitting if hit.score >= near))
+        is_far = not hits or hits[0].score < _FAR
+        return Recollection("untold", value="that") if chance >= SURE and is_far else None
 
     def _told_here(self, context: Context) -> list[Passage]:
         """What the user said earlier in a dialogue of which nothing is remembered: it holds as long as the dialogue."""
@@ -198,22 +232,29 @@ class RuleMemory(ForgettingMemory):
             return NOTHING_LEARNED if is_instruction(shape.core) else self.remember(context.scope, shape.core)
         if not self._learn:
             return NOTHING_LEARNED
-        known: list[Passage] = []  # read when first needed: most turns state nothing
-        read = False
 
-        def everything_known() -> list[Passage]:
-            nonlocal known, read
-            if not read:
-                known, read = self._known(context.scope), True
-            return known
+        @cache
+        def known() -> list[tuple[Fact, Passage]]:  # read when first needed: most turns state nothing
+            return [(fact_of(row), row) for row in self._known(context.scope)]
+
+        def known_facts() -> list[Fact]:
+            return [fact for fact, _ in known()]
 
         def people() -> dict[str, str]:
-            return people_in(context.history) | people_of(map(fact_of, everything_known()))
+            """Everybody known, with those last whom this dialogue names: "she" means one of them."""
+            known_people, named = people_of(known_facts()), people_in(context.history)
+            others = {name: role for name, role in known_people.items() if name not in named}
+            return others | {name: known_people.get(name) or role for name, role in named.items()}
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
         parted = told_and_asked(spelt(context.last))  # "im 68 do i pay less" tells and asks
         said = context.last if parted is None else f"{parted[0].rstrip(' .!,')}. {parted[1]}"
         new = facts(said, people=people) or untimed_facts(context.last, at, zone, people=people)
+        if not new and shape.act != "question" and context.history and may_correct_in_passing(context.last):
+            just_told = told_in(_turn_before(context), known_facts())
+            new = passing_correction(context.last, just_told, self._alike)
+            if new:
+                return self._add(context.scope, self._dated(context.scope, new, at), known())
         if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
             ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
             verbatim = [
@@ -229,13 +270,18 @@ class RuleMemory(ForgettingMemory):
             )
         is_short = shape.act != "question" and len(context.last) <= _SHORT
         if not new and is_short and may_correct(context.last):
-            new = corrected(context.last, [fact_of(passage) for passage in everything_known()])
+            new = corrected(context.last, known_facts())
         if not new and shape.act == "statement" and shape.personal and not self._is_gated(context.last):
             new = self._judged(shape.core)
         new = self._dated(context.scope, settled(new), at)
         if self._fleeting and not new:
             new = self._dated(context.scope, fleeting_facts(context.last, at, zone), at)
-        return self._add(context.scope, new, everything_known()) if new else NOTHING_LEARNED
+        return self._add(context.scope, new, known()) if new else NOTHING_LEARNED
+
+    def _alike(self, one: str, other: str) -> float:
+        """How near two texts are in meaning, by their vectors."""
+        first, second = self._encoder.encode([one, other])
+        return sum(float(x) * float(y) for x, y in zip(first, second, strict=True))
 
     def _is_gated(self, text: str) -> bool:
         """Whether the trained gate has judged a turn, so that no model need be asked."""
@@ -251,3 +297,8 @@ class RuleMemory(ForgettingMemory):
         return (
             (Fact(f"{statement.rstrip(' .!')}.", "about", statement, statement),) if chance >= self._certainty else ()
         )
+
+
+def _turn_before(context: Context) -> str:
+    """What the user said before the last turn."""
+    return next((turn.text for turn in reversed(context.history) if turn.speaker == "user"), "")

@@ -11,11 +11,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from dragoman.core.clock import moment_of, now
 from dragoman.core.protocols import Encoder, Store
 from dragoman.core.values import Hit, Passage, Query, Scope, SourceName
+from dragoman.decision.chinese.gloss import gloss
+from dragoman.memory.linear import dot, reads_english
 from dragoman.text import lazy_re as re
+from dragoman.text.language import language
 
 _WORDS = 0.1
 """How much the best match by words adds to a cosine (`benchmarks/memory_recall.py`)."""
@@ -28,6 +32,8 @@ _RECENT = 0.1
 _HALF_LIFE = 7.0
 _LEAST = 20
 """How many facts each of the two searches proposes at least."""
+_GLOSSED = 60
+"""The same for a Chinese query, whose vector says little."""
 _KINDS = (
     (
         r"\bwhom\b|\bwho\b.{0,40}\b(?:with|for|me|my|i)\b",
@@ -70,11 +76,38 @@ def best_facts(
     until: str = "",
 ) -> tuple[Passage, ...]:
     """The k facts that fit best, best first; with `since` and `until` only those that were told in between."""
+    named: dict[str, Any] = {"encoder": encoder, "analyse": analyse, "scope": scope, "source": source}
+    return tuple(hit.passage for hit in best_hits(store, query, k=k, since=since, until=until, **named))
+
+
+def best_hits(
+    store: Store,
+    query: str,
+    *,
+    encoder: Encoder,
+    analyse: Callable[[str], tuple[str, ...]],
+    scope: Scope,
+    source: SourceName,
+    k: int,
+    since: str = "",
+    until: str = "",
+) -> tuple[Hit, ...]:
+    """The same with how well each fits."""
     vector = query_vector(query, encoder)
-    most = max(k, _LEAST)
+    by_gloss = language(query) == "zh" and reads_english(encoder)
+    most = max(k, _GLOSSED if by_gloss else _LEAST)
     near = store.nearest([Query(scope, source, most, vector=vector, since=since, until=until)])[0]
     lexical = store.lexical([Query(scope, source, most, tokens=analyse(query), since=since, until=until)])[0]
+    if by_gloss:
+        near = _by_gloss(query, [hit.passage for hit in (*near, *lexical)], encoder)
     return tuple(_ranked(query, _with_told(frozenset(analyse(query)), near, analyse), lexical)[:k])
+
+
+def _by_gloss(query: str, rows: Sequence[Passage], encoder: Encoder) -> list[Hit]:
+    """How near facts come to a Chinese query, both as glosses in English words: the encoder knows no Chinese."""
+    by_id = {row.id: row for row in rows}
+    asked, *told = encoder.encode([gloss(query), *(gloss(row.text) for row in by_id.values())])
+    return [Hit(row, dot(asked, vector)) for row, vector in zip(by_id.values(), told, strict=True)]
 
 
 def kinds_of(query: str) -> str:
@@ -104,7 +137,7 @@ def _with_told(asked: frozenset[str], near: Sequence[Hit], analyse: Callable[[st
     ]
 
 
-def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Passage]:
+def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Hit]:
     highest = max((hit.score for hit in lexical), default=0.0) or 1.0
     scores = {hit.passage.id: hit.score for hit in near}
     passages = {hit.passage.id: hit.passage for hit in (*near, *lexical)}
@@ -118,7 +151,7 @@ def _ranked(query: str, near: Sequence[Hit], lexical: Sequence[Hit]) -> list[Pas
     at = now()
     for passage in passages.values():
         scores[passage.id] += _recency(passage, at)
-    return sorted(passages.values(), key=lambda row: -scores[row.id])
+    return sorted((Hit(row, scores[row.id]) for row in passages.values()), key=lambda hit: -hit.score)
 
 
 def _recency(passage: Passage, at: datetime) -> float:

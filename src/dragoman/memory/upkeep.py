@@ -43,12 +43,16 @@ class Upkeep:
         self.plan(scope)
         return changed
 
-    def plan(self, scope: Scope) -> None:
-        """Note when the next change is due; nothing is written where that has not changed."""
-        live = list(self.store.passages(scope, self.source))
-        moments = [row.meta["valid_until"] for row in live if row.meta.get("valid_until")]
+    def plan(self, scope: Scope, live: Sequence[tuple[Fact, Passage]] | None = None) -> None:
+        """Note when the next change is due; nothing is written where that has not changed.
+
+        `live` are the facts that hold, with their rows, where they were read already.
+        """
+        if live is None:
+            live = [(fact_of(row), row) for row in self.store.passages(scope, self.source)]
+        moments = [row.meta["valid_until"] for _, row in live if row.meta.get("valid_until")]
         moments += [row.meta["valid_from"] for row in self._pending(scope)]
-        facts = [fact_of(row) for row in live]
+        facts = [fact for fact, _ in live]
         for fact in facts:
             born = birthday_of(fact.subject, facts) if is_age(fact) else None
             if born is not None and born.month:

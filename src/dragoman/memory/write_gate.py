@@ -10,13 +10,9 @@ English only; `benchmarks/write_gate.py` trains it on written turns and prints p
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.values import Fact
@@ -24,6 +20,7 @@ from dragoman.memory.english.discourse import without_asides, without_contrast
 from dragoman.memory.english.relations import sentence as as_sentence
 from dragoman.memory.english.wording import with_articles, written_out
 from dragoman.memory.facts import facts, is_instruction, is_supposed, without_lead
+from dragoman.memory.linear import dot, is_of_encoder, weights_of
 from dragoman.memory.patterns import VERBS, words
 from dragoman.memory.people import people_of
 from dragoman.memory.roles import fits
@@ -56,9 +53,6 @@ _MOST_ENCODED = 5
 """How many pieces of a turn are encoded, the likeliest by their words: encoding is most of what the gate costs."""
 _HOPELESS = -3.2
 """A piece whose words and form score less is not encoded; of a hundred pieces to keep one does."""
-_PROBE = "I am 34, and my daughter is allergic to nuts."
-"""The sentence by whose vector the encoder is recognised: the weights belong to one encoder."""
-_SAME = 0.98
 _COVERED = 0.6
 """From which share of its words on a piece says nothing that the rules have not placed."""
 _SHORTEST = 3
@@ -209,10 +203,8 @@ def form_features(text: str, piece: Piece) -> list[float]:
     ]
 
 
-@cache
 def _weights() -> Mapping[str, Any]:
-    packed = files("dragoman.memory").joinpath("data", "english_write_gate.json.gz").read_bytes()
-    return dict(json.loads(gzip.decompress(packed)))
+    return weights_of("english_write_gate")
 
 
 class WriteGate:
@@ -307,18 +299,17 @@ class WriteGate:
         texts = [spelt(text).strip(), *(spelt(cut[nth].text).strip() for nth, _ in kept)]
         named = list(dict.fromkeys(texts))  # a turn is often one piece
         vectors = dict(zip(named, self._encoder.encode(named), strict=True))
-        whole = _dot(weights["turn"], vectors[texts[0]])
+        whole = dot(weights["turn"], vectors[texts[0]])
         scored = []
         for (nth, score), said in zip(kept, texts[1:], strict=True):
-            total = score + whole + _dot(weights["piece"], vectors[said])
+            total = score + whole + dot(weights["piece"], vectors[said])
             scored.append(replace(cut[nth], chance=1 / (1 + math.exp(-total))))
         return scored
 
     def is_trained_for(self) -> bool:
         """Whether the encoder gives the vectors that the weights were trained on."""
         if self._known is None:
-            vector, expected = self._encoder.encode([_PROBE])[0], _weights()["probe"]
-            self._known = len(vector) == len(expected) and _dot(expected, vector) >= _SAME
+            self._known = is_of_encoder(_weights(), self._encoder)
         return self._known
 
 
@@ -327,11 +318,7 @@ def _without_vectors(text: str, piece: Piece) -> float:
     weights, named = _weights(), word_features(text, piece)
     words: Mapping[str, float] = weights["words"]
     score = float(weights["bias"]) + sum(words.get(word, 0.0) for word in named) / math.sqrt(len(named))
-    return score + _dot(weights["form"], form_features(text, piece))
-
-
-def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
-    return float(sum(weight * float(value) for weight, value in zip(weights, values, strict=True)))
+    return score + dot(weights["form"], form_features(text, piece))
 
 
 _OF_OTHERS = re.compile(

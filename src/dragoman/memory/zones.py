@@ -15,6 +15,7 @@ from dragoman.text import lazy_re as re
 
 ZONE = "memory:zone"
 _SLOTS = frozenset(("time zone", "timezone", "时区"))
+_FULL_NAME = re.compile(r"[A-Za-z_]{2,20}/[A-Za-z_+-]{2,20}")
 _NAME = re.compile(r"[A-Za-z]{2,20}(?:[/_+-][A-Za-z0-9]{1,20}){0,3}")
 
 
@@ -56,6 +57,12 @@ class UserZones:
         """Take the zone back where the fact that told it is deleted."""
         if self.name(scope) and any(fact.relation in _SLOTS for fact in facts):
             self.store.keep(scope, ZONE, "")
+
+
+def names_no_zone(fact: Fact) -> bool:
+    """Whether a fact tells a time zone that does not exist, such as Mars/Olympus: it is not kept."""
+    is_zone = fact.subject == "user" and fact.relation in _SLOTS
+    return is_zone and _FULL_NAME.search(fact.value) is not None and not zone_named(fact.value)
 
 
 def zone_named(text: str) -> str:

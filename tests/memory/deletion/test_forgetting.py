@@ -216,3 +216,11 @@ def test_what_is_kept_beside_the_store_goes_with_everything_and_not_with_a_fact(
     assert told.memory.forget(ANA), "files alone are something to have deleted"
     told.memory.erase_scope = told.store.forget
     assert not told.memory.forget(ANA)
+
+
+def test_somebody_of_the_users_is_forgotten_by_their_name_alone(room):
+    room.say("I have a dog called Luna.")
+    assert room.say("Forget Paris.").is_empty
+    assert room.say("Forget about it.").is_empty
+    assert [row.id for row in room.say("forget Luna").forgotten]
+    assert room.texts() == []

@@ -187,3 +187,10 @@ def test_chinese_pronouns_mean_who_was_named_last(make, turns, answer):
         said += [text, "明白了。"]
     found = room.memory.recollect(Context.of(*said, turns[-1], scope=ANA))
     assert found is not None and answer in recollection_reply(found, "zh")
+
+
+def test_a_question_whether_something_still_holds_is_answered(make):
+    room = make()
+    room.say("I moved to Basel in May.")
+    found = room.memory.recollect(Context.of("Do I still live in Basel?", scope=ANA))
+    assert found is not None and found.kind == "yes"

@@ -13,11 +13,14 @@ from dragoman.memory.deletion.forgetting import fitting, sharing_sentence, telli
 from dragoman.memory.deletion.mentions import mentioning, rare_words, told_sentences
 from dragoman.memory.deletion.undo import UNDO_SECONDS, Deletion, RecentDeletions
 from dragoman.memory.fact_rows import FactRows
+from dragoman.memory.people import people_of
 from dragoman.memory.reconcile import fact_of, repeats, replaces
 from dragoman.memory.upkeep import PENDING
+from dragoman.text import lazy_re as re
 from dragoman.text.confirmations import is_confirmation, is_refusal, is_those_too, is_undo
 from dragoman.text.forget.requests import forget_request
 
+_BY_NAME = re.compile(r"(?:please )?(?:forget|delete)(?: about)? (?P<name>[A-ZÀ-Þ][\w'’-]+)[.!]?", re.IGNORECASE)
 _REPLACED = "replaced"
 """What `superseded_by` says of a replaced row whose sentence was taken from it."""
 
@@ -122,12 +125,21 @@ class ForgettingMemory(FactRows):
         if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
             return Learned(blanked=count)
         request = forget_request(context.last)
-        if request is None:
-            return None
-        if request.everything:
+        what = self._somebody_to_forget(context) if request is None else request.what
+        if request is not None and request.everything:
             return Learned(pending=self.erasure(context.scope, dialogue=context.dialogue))
-        forgotten = tuple(self._delete(context.scope, request.what))
+        if not what:
+            return None
+        forgotten = tuple(self._delete(context.scope, what))
         return Learned(forgotten=forgotten, mentions=self.mentions(context.scope))
+
+    def _somebody_to_forget(self, context: Context) -> str:
+        """The name in "Forget Luna", where somebody of the user's is called so; "" for every other turn."""
+        match = _BY_NAME.fullmatch(context.last.strip())
+        if match is None or self._source is None:
+            return ""
+        people = people_of(fact_of(row) for row in self._store.passages(context.scope, self._source.name))
+        return match["name"] if match["name"] in people else ""
 
     def _last_reply(self, scope: Scope, dialogue: str) -> tuple[str, list[Learned]]:
         """The last reply of a dialogue as the store has it, and what memory did in its turn."""

@@ -68,7 +68,7 @@ _SLOTS = tuple(
 )
 _ASKS = re.compile(
     r"(?P<verb>am|are|is|do|does|did|have|has|was) (?P<who>i|we|(?:my|our) (?!\w+['’]s)[\w-]+(?: (?-i:[A-Z])[\w'’-]+)?|[A-Za-z][\w'’-]+)"
-    r" (?:ever )?(?P<rest>.+)",
+    r" (?:ever |still )?(?P<rest>.+)",
     re.IGNORECASE,
 )
 _NAMES = re.compile(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.core.values import Passage
+from dragoman.memory.patterns import words
 from dragoman.memory.reconcile import fact_of
+from dragoman.memory.roles import canonical
 from dragoman.text import lazy_re as re
 from dragoman.text.patterns import Lazy
 
@@ -29,6 +31,7 @@ _SLOTS = Lazy(
         "marital status": r"\b(?:married|single|divorced)\b|结婚",
     }
 )
+_OWN = re.compile(r"\b(?:my|our) (?P<whom>[\w-]+?)(?:['’]s|s['’])?(?![\w-])", re.IGNORECASE)
 _WORD = re.compile(r"[a-z][a-z'-]{2,}", re.IGNORECASE)
 _PLAIN = frozenset(
     "the and what was were did where when who how which before that this you your mine have has had does for with from "
@@ -84,14 +87,19 @@ def topic_of(
 
 
 def _subject(text: str, rows: Sequence[Passage]) -> str:
-    """Whom a question is about: somebody whose name or role it holds, the user otherwise."""
-    words = {word.casefold().removesuffix("'s") for word in _WORD.findall(text)}
+    """Whom a question is about: whose name or role it holds, somebody of whom nothing is known, else the user."""
+    named = {canonical(word.casefold().removesuffix("'s")) for word in _WORD.findall(text)}
     for row in rows:
         fact = fact_of(row)
         for name in (fact.subject, fact.role):
-            if fact.subject != "user" and name and (name.casefold() in words or (not name.isascii() and name in text)):
+            if (
+                fact.subject != "user"
+                and name
+                and (canonical(name.casefold()) in named or (not name.isascii() and name in text))
+            ):
                 return fact.subject
-    return "user"
+    own = (match["whom"].casefold() for match in _OWN.finditer(text))
+    return next((whom for whom in own if whom in words("roles") | words("pets")), "user")
 
 
 def _mentions(text: str, value: str) -> bool:
@@ -100,5 +108,5 @@ def _mentions(text: str, value: str) -> bool:
         return False
     if not value.isascii():
         return value in text or value.removesuffix("工作").removesuffix("上班") in text
-    words = {word.casefold() for word in _WORD.findall(text)} - _PLAIN
-    return any(word.casefold() in words for word in _WORD.findall(value) if word.casefold() not in _PLAIN)
+    said = {word.casefold() for word in _WORD.findall(text)} - _PLAIN
+    return any(word.casefold() in said for word in _WORD.findall(value) if word.casefold() not in _PLAIN)
