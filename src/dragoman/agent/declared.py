@@ -73,7 +73,7 @@ def read_declared(
 
 
 def _warn(failed: Sequence[Failure]) -> None:
-    """Log the failures in a line or two, since they are logged at every start: a folder may hold a thousand pictures."""
+    """Log the failures in a line or two, as every start does: a folder may hold a thousand pictures."""
     if len(failed) <= _MOST_REASONS:
         for failure in failed:
             _log.warning("could not read %s: %s", failure.path, failure.reason)
