@@ -21,6 +21,19 @@ def test_ask_prints_the_reply_alone_when_nobody_looks(invoke, stub):
     assert stub.closed
 
 
+def test_ask_takes_an_agent_before_the_question_as_chat_does(invoke, stub, tmp_path):
+    (tmp_path / "museum").mkdir()
+    (tmp_path / "museum" / "agent.toml").write_text("")
+    (tmp_path / "museum.dragoman").write_bytes(b"")
+    for agent in (str(tmp_path / "museum"), str(tmp_path / "museum.dragoman")):
+        assert invoke("ask", agent, "how", "much?").exit_code == 0
+        assert (stub.calls[-1][0], stub.loaded[-1][0]) == ("how much?", agent)
+    assert invoke("ask", str(tmp_path / "museum"), stdin="how much?").exit_code == 0
+    assert (stub.calls[-1][0], stub.loaded[-1][0]) == ("how much?", str(tmp_path / "museum"))
+    invoke("ask", str(tmp_path), "how much?")
+    assert stub.calls[-1][0] == f"{tmp_path} how much?"
+
+
 def test_ask_begins_a_new_dialogue_each_time(invoke, stub):
     invoke("ask", "one")
     invoke("ask", "two")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import dragoman
 from dragoman.cli.terminal import diagnosis
 from dragoman.core.errors import WeightsError
+from dragoman.core.registry import Registry
 
 SCRIPTED = """
 name = "Test"
@@ -37,11 +39,17 @@ def test_every_part_of_a_sound_installation_is_found(agent):
     assert {name: finding for name, finding in found.items() if finding.state == "broken"} == {}
     assert "SQLite 3." in found["apsw"].found
     assert "GiB free" in found["home"].found
-    assert "similarity.v1" in found["gate"].found
+    assert re.search(r"\bgate \d+, planner \d+", found["components"].found)
     assert "2 tokens" in found["generating"].found
     assert "256 dimensions" in found["encoding"].found
     assert "none in" in found["store"].found
     assert not (agent / ".dragoman").exists()
+
+
+def test_role_without_components_has_a_line_of_its_own(agent, monkeypatch):
+    monkeypatch.setitem(diagnosis.REGISTRIES, "juggler", Registry("juggler", "dragoman.none"))
+    found = findings(agent)
+    assert found["juggler"].state == "broken" and "juggler" not in found["components"].found
 
 
 def test_broken_part_is_named_with_the_command_that_mends_it(agent, monkeypatch):
@@ -129,7 +137,7 @@ def test_exit_code_says_whether_something_essential_is_broken(invoke, monkeypatc
     monkeypatch.setattr(diagnosis, "examine", lambda *_: [diagnosis.Finding("part", state, "found", "mend it")])
     done = invoke("doctor")
     assert done.exit_code == code
-    assert "To mend it: mend it" in done.stdout
+    assert "To mend it: mend it" in done.stdout and ("Broken: part." in done.stdout) == (state == "broken")
     done = invoke("doctor", "--json")
     assert done.exit_code == code
     assert json.loads(done.stdout) == [{"what": "part", "state": state, "found": "found", "remedy": "mend it"}]

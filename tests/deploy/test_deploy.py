@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -67,6 +69,13 @@ def test_the_image_runs_without_root_and_copies_what_the_build_needs():
     assert {"pyproject.toml", "README.md", "LICENSE", "src", "experiments"} <= copied
     ignored = (ROOT / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     assert {f"!{name}" for name in copied if not name.startswith("/")} <= set(ignored)
+
+
+def test_what_the_build_imports_after_stripping_is_there():
+    (line,) = (line for line in instructions("RUN") if "strip" in line)
+    code = shlex.split(line)[shlex.split(line).index("-c") + 1]
+    assert "xllamacpp" in code
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_servers_have_no_rights_and_no_writable_root(compose, deployment):

@@ -230,6 +230,12 @@ def test_a_name_with_a_slip_gets_a_suggestion():
         weights.path("smollm2-135m")
 
 
+@pytest.mark.parametrize(("name", "meant"), [("gpt-4.1-mini", "openai:gpt-4.1-mini"), ("ollama/qwen3", "ollama:qwen3")])
+def test_a_model_of_a_vendor_without_its_vendor_is_told_with_it(name, meant):
+    with pytest.raises((UnknownNameError, WeightsError), match=f"'{meant}'"):
+        weights.path(name)
+
+
 def test_catalogue_entries_are_complete():
     for name, entry in weights.CATALOGUE.items():
         assert entry.name == name

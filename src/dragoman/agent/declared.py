@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.errors import ConfigError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.sources.ingest import IngestProgress
 
 _log = logging.getLogger("dragoman.agent")
-_MOST_WARNINGS = 5
+_MOST_REASONS, _MOST_NAMES = 2, 5
 
 
 class Holder(Protocol):
@@ -73,12 +73,13 @@ def read_declared(
 
 
 def _warn(failed: Sequence[Failure]) -> None:
-    """Log some of the failures: a folder may hold a thousand pictures."""
-    shown = failed if len(failed) <= _MOST_WARNINGS + 1 else failed[:_MOST_WARNINGS]
-    for failure in shown:
-        _log.warning("could not read %s: %s", failure.path, failure.reason)
-    if len(shown) < len(failed):
-        _log.warning(
-            "could not read %d more files; `dragoman ingest` of their folder gives every reason.",
-            len(failed) - len(shown),
-        )
+    """Log the failures in a line or two, as every start does: a folder may hold a thousand pictures."""
+    if len(failed) <= _MOST_REASONS:
+        for failure in failed:
+            _log.warning("could not read %s: %s", failure.path, failure.reason)
+        return
+    named = ", ".join(PurePath(failure.path).name for failure in failed[:_MOST_NAMES])
+    more = f" and {len(failed) - _MOST_NAMES} more" if len(failed) > _MOST_NAMES else ""
+    _log.warning(
+        "could not read %d files: %s%s; `dragoman ingest` of their folder gives every reason.", len(failed), named, more
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,7 +45,8 @@ def ask(
         list[str] | None,
         typer.Argument(
             metavar="TEXT",
-            help="The question. Read from standard input where omitted or -.",
+            help="The question, after the agent's folder or packed file if you like. Read from standard input where "
+            "omitted or -.",
             show_default=False,
         ),
     ] = None,
@@ -65,6 +67,8 @@ def ask(
     state: State = None,
 ) -> None:
     """Ask an agent one question."""
+    if text and agent is None and _is_agent(Path(text[0])):
+        agent, *text = text
     turn = _turn(text)
     with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
         name = dialogue or new_dialogue()
@@ -80,6 +84,11 @@ def ask(
             print_why(reply, console)
         elif console.is_terminal:
             print_short_why(reply, console)
+
+
+def _is_agent(path: Path) -> bool:
+    """Whether a first word is no part of the question: `dragoman chat`, `check` and `serve` take an agent there."""
+    return (path / "agent.toml").is_file() or (path.is_file() and path.suffix in (".toml", ".dragoman"))
 
 
 def _turn(text: list[str] | None) -> str:

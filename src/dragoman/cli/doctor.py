@@ -45,6 +45,8 @@ def doctor(
         rendering.out().print(table)
     broken = [finding for finding in findings if finding.state == "broken"]
     if broken:
+        if not as_json:
+            sys.stdout.write(f"Broken: {', '.join(finding.what for finding in broken)}. See the table.\n")
         raise typer.Exit(1)
     if not as_json:
         sys.stdout.write("Everything essential works. Talk to an agent: dragoman chat\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,14 +86,16 @@ def ingest(
             )
         _print_report(report, source)
         if watch:
-            _watch(assistant, local, source=source, user=user, follow_links=follow_links)
+            _watch(assistant, local, report, source=source, user=user, follow_links=follow_links)
     if report.failed:
         raise typer.Exit(1)
     sys.stdout.write(f'Ask about it: dragoman ask{again(agent)} --why "..."\n')
 
 
-def _watch(assistant: Assistant, paths: list[str], *, source: str, user: str, follow_links: bool) -> None:
-    """Read files again whenever they change; never returns."""
+def _watch(
+    assistant: Assistant, paths: list[str], before: IngestReport, *, source: str, user: str, follow_links: bool
+) -> None:
+    """Read files again whenever they change, and print what is new since the report before; never returns."""
     from dragoman.sources.watch import changes
 
     sys.stdout.write("Watching for changes; Ctrl-C stops.\n")
@@ -100,10 +103,13 @@ def _watch(assistant: Assistant, paths: list[str], *, source: str, user: str, fo
     for _ in changes(paths, follow_links=follow_links):
         there = [path for path in paths if Path(path).exists()]
         report = assistant.ingest(there, source=source, user=user, sync=True, follow_links=follow_links, retry=False)
-        if report.added + report.changed + report.removed or report.failed:
+        failed = tuple(failure for failure in report.failed if failure not in before.failed)
+        skipped = tuple(link for link in report.skipped if link not in before.skipped)
+        if report.added + report.changed + report.removed or failed:
             sys.stdout.write(f"{report.added} added, {report.changed} changed, {report.removed} removed\n")
             sys.stdout.flush()
-            _print_problems(report)
+        _print_problems(replace(report, failed=failed, skipped=skipped))
+        before = report
 
 
 def _print_report(report: IngestReport, source: str) -> None:

@@ -241,7 +241,7 @@ def _serving() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"The server needs the package '{error.name}', which is not installed.",
-            remedy="Install it: pip install 'dragoman[server]'",
+            remedy="Install it: pip install 'dragoman[server]'; with uvx: uvx --from 'dragoman[server]' dragoman serve",
         ) from error
     return serving
 

@@ -15,7 +15,7 @@ from dragoman.decision.values import Decision, Verdict
 LONGEST_BETWEEN = 100
 """Characters between two conditions that are alternatives."""
 _ALTERNATIVE = re.compile(
-    r".*?(?:\b(?:and|or)\b|,)[ ,]*+(?:and |or |for |also )*+(?:(?:all|any|young|older|elderly) )?"
+    r".*?(?:\b(?:and|or)\b|,)[ ,]*+(?>(?:and |or |for |also )*)(?:(?:all|any|young|older|elderly) )?"
     r"(?:(?:people|persons|those|anyone|everyone|visitors|guests|children|adults|kids|teenagers) )?(?:who are |aged )?"
     r"|.*?[和或及、].*"
 )

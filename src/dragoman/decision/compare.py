@@ -382,7 +382,9 @@ def _item(condition: Condition, clause: Clause, situation: Situation) -> Outcome
 
 
 def _modifier(text: str, item: str) -> str:
-    match = re.search(rf"(?<![a-z])(?P<before>[a-z]++)(?:'s)?+ {re.escape(item)}s?\b", text) if item.isascii() else None
+    match = (
+        re.search(rf"(?<![a-z])(?P<before>[a-z]++)(?>(?:'s)?) {re.escape(item)}s?\b", text) if item.isascii() else None
+    )
     before = match["before"] if match else ""
     return (
         "" if before in ("a", "an", "the", "valid", "with", "your", "their", "current", "have", "of", "no") else before

@@ -61,7 +61,7 @@ _OPAQUE = re.compile(
 _MASK = "◇"
 _READ_IF = re.compile(
     r"\b(?:if|when|provided|as long as|once)(?: that)? (?:you|they|he|she|it|anyone|someone|your child|the child)"
-    r"(?: (?:are|is|have|has|been|lived|live|here|aged|stay|stays|weigh|weighs|reached|turned|at|an?|for|already|in|town))*+ ?(?=◇)"
+    r"(?>(?: (?:are|is|have|has|been|lived|live|here|aged|stay|stays|weigh|weighs|reached|turned|at|an?|for|already|in|town))*) ?(?=◇)"
 )
 """An if-clause whose whole content is a condition that was read."""
 _RESIDUE = re.compile(
@@ -101,7 +101,7 @@ _PERMIT = re.compile(
     r"|可以|可|能|开放|欢迎|招收|面向|举行|允许|营业|开门|受理|适合|凭"
 )
 _AMOUNT = re.compile(
-    r"[€£$¥] ?(?P<a>\d+(?:\.\d+)?)|(?<!\d)(?P<b>\d++(?:\.\d++)?+) ?(?:€|£|\$|euros?\b|eur\b|pounds?\b|dollars?\b|yuan\b|元|块)"
+    r"[€£$¥] ?(?P<a>\d+(?:\.\d+)?)|(?<!\d)(?P<b>\d++(?>(?:\.\d++)?)) ?(?:€|£|\$|euros?\b|eur\b|pounds?\b|dollars?\b|yuan\b|元|块)"
     r"|\b(?:pays?|costs?|price|prices|fee|is|are|adults?|children|students?|seniors?|members?|residents?|pensioners?|rate"
     r"|tickets?|fare|charge|concessions?):? (?P<c>\d+(?:\.\d+)?)\b(?! ?(?:%|years?|-year|months?|days?|weeks?|hours?|minutes?|km\b|m\b|cm\b"
     r"|kg\b|people|steps|to \d|and over|or older|and older|or over|:|-))"
@@ -137,7 +137,7 @@ _UNREAD_BOUND = re.compile(
 )
 _INSTEAD = re.compile(r",? instead of (?:[€£$] ?)?(?P<full>\d+(?:\.\d+)?)(?: ?(?:€|euros?|pounds?|dollars?))?")
 _BRACKET = re.compile(r"\([^()]*\)")
-_PRICE_IN_BRACKETS = re.compile(r" ?\((?P<price>[€£$]? ?\d++(?:\.\d++)?+ for\b[^()]{0,80})\)")
+_PRICE_IN_BRACKETS = re.compile(r" ?\((?P<price>[€£$]? ?\d++(?>(?:\.\d++)?) for\b[^()]{0,80})\)")
 """A second price behind the first: "12 euros (8 for students)"."""
 _SHARED_UNIT = re.compile(
     r"(?P<low>\b(?:over|above|from|more than|at least) \d+(?:\.\d+)?)(?P<join> (?:and|but|to) (?:up to |under |less than |below |at most )?)"

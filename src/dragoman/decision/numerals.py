@@ -21,7 +21,7 @@ _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _WORDS = {**_ONES, **_TENS, **_SCALES}
 _NUMBER = "|".join(sorted(_WORDS, key=len, reverse=True))
-_ENGLISH = re.compile(rf"\b(?:{_NUMBER})(?=\b|s\b)(?:(?:-| and | )(?:{_NUMBER})(?=\b|s\b))*+")
+_ENGLISH = re.compile(rf"\b(?:{_NUMBER})(?=\b|s\b)(?>(?:(?:-| and | )(?:{_NUMBER})(?=\b|s\b))*)")
 _NOT_ONE = re.compile(r"one(?= (?:of|who|that|can|may|is|must|else|in|another|or|and|way)\b|[.,;?!]|$)")
 _BEFORE_ONE = re.compile(r"\b(?:no|any|every|each|this|that|which|the) $")
 _A_UNIT = re.compile(

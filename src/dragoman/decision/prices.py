@@ -12,7 +12,7 @@ from dragoman.decision.values import Decision, Verdict
 
 _PERCENT = re.compile(r"(?<!\d)(\d++) ?(?:%|per ?cent) (?:off|less|cheaper|discount|reduction)")
 _AMOUNT = re.compile(
-    r"(?P<sign>[€£$])? ?(?<![\d.])(?P<number>\d++(?:\.\d++)?+)"
+    r"(?P<sign>[€£$])? ?(?<![\d.])(?P<number>\d++(?>(?:\.\d++)?))"
     r"(?: ?(?P<word>€|£|\$|euros?\b|pounds?\b|dollars?\b|francs?\b|crowns?\b))?"
 )
 _HALF = re.compile(r"half[- ]price|半价|半票")

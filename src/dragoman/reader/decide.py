@@ -74,7 +74,7 @@ _NOT_ASKED = frozenset(
 
 _MEASURED = re.compile(r"(?:[\d.]+ <= )?(?:age|height|weight|length)\b")
 _GROUP = re.compile(
-    r"(?:but |however,? |except (?:for )?|only |for |all |the )*+(?P<group>[^,.;:]{3,40}?),? "
+    r"(?>(?:but |however,? |except (?:for )?|only |for |all |the )*)(?P<group>[^,.;:]{3,40}?),? "
     r"(?:who|whose|that|are|is|may|can|pay|pays|get|gets|need|needs|have|has|with|under|over|it|one)\b",
     re.IGNORECASE,
 )

@@ -36,8 +36,8 @@ _OWN = re.compile(r"\b(?:my|me|our|us)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(r"(?:and |but |or |so )?(?:if|unless|when|whenever|suppose|in case|as long as)\b", re.IGNORECASE)
 """Tells nothing: "If I give blood that morning"."""
 _LEAD = re.compile(
-    r"^(?:(?:by the way|just so you know|oh|so|well|hi|hello|hey|hiya|and|also|ok|okay|actually|yes|no|wait"
-    r"|omg|sorry|hang on|correction)\b[,.:!]?+ )++",
+    r"^(?>(?:(?:by the way|just so you know|oh|so|well|hi|hello|hey|hiya|and|also|ok|okay|actually|yes|no|wait"
+    r"|omg|sorry|hang on|correction)\b[,.:!]?+ )+)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(r"(?<=\w),? (?:actually|though|tho|lol|btw|by the way|mate|love|haha)(?=[.!]?$)", re.IGNORECASE)

@@ -31,7 +31,7 @@ _OPENS = re.compile(
 
 
 _TELLS = re.compile(
-    r"(?:(?:hi|hello|hey|hiya|so|well|oh|ok|okay|right|and|also|by the way|btw|just so you know)\b[,.!]? )*+"
+    r"(?>(?:(?:hi|hello|hey|hiya|so|well|oh|ok|okay|right|and|also|by the way|btw|just so you know)\b[,.!]? )*)"
     r"(?:i|i['’]m|i['’]ve|i['’]ll|my|we|we['’]re|we['’]ve|our|he|he['’]s|she|she['’]s|they|they['’]re|[A-Z][\w'’-]++"
     r" (?:is|has|was|weighs|needs|lives|turns|turned))\b",
     re.IGNORECASE,

@@ -70,7 +70,7 @@ _FRAGMENT = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"(?:(?P<lead>(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks|and|but|or)\b)[,.!]? ){0,3}+"
+    r"(?>(?:(?P<lead>(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks|and|but|or)\b)[,.!]? ){0,3})"
     r"(?P<what>(?:what|how) about |what )?"
     r"(?P<condition>(?:if|when|once|unless|as long as)"
     r" (?:(?P<pronoun>(?:i|we|he|she|it|they|there)(?:'m|'s|'ve|'re)?)|my|our|the|one|both|(?-i:[A-Z])[\w'’-]++)\b"

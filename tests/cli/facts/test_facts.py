@@ -87,6 +87,12 @@ def test_ingest_watch_reads_again_at_every_change(invoke, stub, tmp_path, monkey
     assert not stub.retried  # files that were refused are not read at every change
 
 
+def test_ingest_watch_names_a_failed_file_once(invoke, stub, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.sources.watch.changes", lambda paths, follow_links: iter([None, None]))
+    (tmp_path / "empty.md").write_text("")
+    assert invoke("ingest", str(tmp_path / "empty.md"), "--watch").stderr.count("It is empty.") == 1
+
+
 def test_ingest_watch_needs_something_to_watch(invoke):
     assert "--watch needs a file" in str(invoke("ingest", "https://example.org/a", "--watch").exception)
 

@@ -37,6 +37,16 @@ def test_list_says_what_is_here_and_what_to_do_next():
     assert "Next: dragoman models pull smollm2-135m-instruct\n" in output
 
 
+def test_list_says_which_larger_models_were_fetched():
+    larger = next(iter(SUGGESTIONS.values()))
+    lines = [line for line in run("list").output.splitlines() if line.startswith(larger.name)]
+    file = downloads.address(larger.address).file
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    after = [line for line in run("list").output.splitlines() if line.startswith(larger.name)]
+    assert " no " in lines[0] and " yes " in after[0]
+
+
 def test_pull_fetches_all_that_an_agent_needs_where_none_is_named(monkeypatch):
     pulled = []
     monkeypatch.setattr(weights, "pull", lambda name, progress: (pulled.append(name), progress(name, 1, 2))[0])

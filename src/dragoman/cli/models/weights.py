@@ -30,10 +30,11 @@ def list_() -> None:
         here = "yes" if entry.is_present else "no"
         table.add_row(entry.name, _megabytes(entry.bytes), entry.licence, here, entry.about)
     Console().print(table)
-    more = Table("name", "size", "licence", "memory", "not tried here", box=None, pad_edge=False)
+    more = Table("name", "size", "licence", "here", "memory", "not tried here", box=None, pad_edge=False)
     for suggestion in SUGGESTIONS.values():
         size, memory = _megabytes(suggestion.bytes), f"{suggestion.memory} GB"
-        more.add_row(suggestion.name, size, suggestion.licence, memory, suggestion.about)
+        here = "yes" if downloads.address(suggestion.address).file.is_file() else "no"
+        more.add_row(suggestion.name, size, suggestion.licence, here, memory, suggestion.about)
     Console().print("\nLarger language models, from a model hub:")
     Console().print(more)
     entries = [entry for entry in weights.CATALOGUE.values() if not entry.for_training]
@@ -41,7 +42,7 @@ def list_() -> None:
     if missing:
         typer.echo(f"Next: dragoman models pull {' '.join(missing)}")
     else:
-        typer.echo("Next: dragoman chat")
+        typer.echo("Next: dragoman chat, or dragoman models pull NAME and dragoman chat --model NAME")
 
 
 @app.command()

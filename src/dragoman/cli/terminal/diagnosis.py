@@ -113,13 +113,20 @@ def _home() -> Finding:
 
 
 def _components() -> Iterator[Finding]:
+    """One line for the roles whose components were all found, and one for each other role."""
+    counts = []
     for role, registry in REGISTRIES.items():
-        yield _tried(role, partial(_names, registry))
+        finding = _tried(role, partial(_names, registry))
+        if finding.state != "ok":
+            yield finding
+        else:
+            counts.append(f"{role} {finding.found}")
+    yield Finding("components", "ok", ", ".join(counts))
 
 
 def _names(registry: Registry) -> Finding:
-    names = [name.removeprefix(f"{registry.role}.") for name in registry.names()]
-    return Finding(registry.role, "ok" if names else "note", ", ".join(names) or "none registered")
+    names = registry.names()
+    return Finding(registry.role, "ok" if names else "note", str(len(names)) if names else "none registered")
 
 
 def _extras() -> Iterator[Finding]:
@@ -201,7 +208,7 @@ def _agent(agent: str, settings: Mapping[str, str]) -> Iterator[Finding]:
     )
     for table, what, try_it in tries:
         if what == "generating" and _is_remote(language_model):
-            yield from _endpoint(language_model)
+            yield from of_endpoint(language_model)
             continue
         weights = _tried(f"weights for {what}", partial(_weights, table, f"weights for {what}"))
         yield weights
@@ -229,7 +236,7 @@ def _is_remote(language_model: object) -> TypeGuard[RemoteModel]:
     return isinstance(language_model, RemoteModel)
 
 
-def _endpoint(model: RemoteModel) -> Iterator[Finding]:
+def of_endpoint(model: RemoteModel) -> Iterator[Finding]:
     """Try an endpoint: what works, what is emulated, and what each step of a turn costs."""
     from dragoman.models.remote.probe import probe
     from dragoman.server.cost import price_text

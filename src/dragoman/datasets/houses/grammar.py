@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["train", "dev"]
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
-_VERB = re.compile(r"((?<![\w'])[\w']{1,40}+(?: not| to)?+)\{~\}")
+_VERB = re.compile(r"((?<![\w'])[\w']{1,40}+(?>(?: not| to)?))\{~\}")
 _DEV_SHARE = 5
 """One of this many wordings, by its hash, appears in dev only."""
 _THIRD = {

@@ -13,7 +13,7 @@ from dragoman.memory.subjects import USER
 from dragoman.text import lazy_re as re
 
 _I = r"(?:(?:do|did|am|are|will|can|shall|have) (?:i|we)|(?:i|we)(?: am| are| will|['’](?:m|re|ll))?)(?: be)?(?: planning to| going to)?"
-_TAIL = r"(?: (?:here|there|again|exactly|along|home|to|in|at|with|on)(?: [\w-]{2,20}+){0,4}+)?"
+_TAIL = r"(?: (?:here|there|again|exactly|along|home|to|in|at|with|on)(?>(?: [\w-]{2,20}+){0,4}))?"
 _ASKED = tuple(
     (frozenset(relations.split()), re.compile(pattern, re.IGNORECASE))
     for relations, pattern in (

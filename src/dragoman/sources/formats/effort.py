@@ -13,10 +13,11 @@ A_TAG = 64
 # the end of the page. Possessive, so that nothing is read twice.
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][^\t\n\x0c\r />]*+)
-    ((?:[\t\n\x0c\r /]++
+    ((?>(?:[\t\n\x0c\r /]++
       | [^\t\n\x0c\r />][^\t\n\x0c\r />=]*+
-        (?:[\t\n\x0c\r ]*+=[\t\n\x0c\r ]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\x0c\r >"'][^\t\n\x0c\r >]*+)?+)?+
-    )*+)>""",
+        (?>(?:[\t\n\x0c\r ]*+=[\t\n\x0c\r ]*+
+          (?>(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\x0c\r >"'][^\t\n\x0c\r >]*+)?))?)
+    )*))>""",
     re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"[^\s/>=]++")

@@ -41,12 +41,12 @@ _PEOPLE = frozenset(
     "mum mom mommy mummy dad daddy mama papa kids children guys folks everyone everybody people honey darling "
     "sweetheart grandma grandpa boss sir madam doctor ladies gentlemen students team class".split()
 )
-_ADVERBS = r"(?:(?:please|kindly|just|now|also|maybe|possibly|perhaps|simply|quickly|immediately|completely) )?+"
+_ADVERBS = r"(?>(?:(?:please|kindly|just|now|also|maybe|possibly|perhaps|simply|quickly|immediately|completely) )?)"
 _VERB = (
     r"(?P<verb>forget|delete|erase|remove|wipe(?: out)?|clear(?: out)?|purge|unlearn|discard|scrap|scrub|drop"
     r"|get rid of"
     r"|(?:stop|quit) (?:remembering|storing|memori[sz]ing))"
-    r"(?: (?:please|now))?+"
+    r"(?>(?: (?:please|now))?)"
 )
 _WANT = (
     r"i(?:(?:'d|’d| would) (?:really )?(?:like|love|prefer)| (?:really )?(?:want|need|ask|order|command|beg)"
