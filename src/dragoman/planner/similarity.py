@@ -29,6 +29,8 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 
+_YOURSELF = re.compile(r"\byourself\b|你自己", re.IGNORECASE)
+"""Means the bot alone, never the organisation that it speaks for."""
 _OWN = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
 _RECALLS = re.compile(
     r"\b(?:you (?:know|remember)|i(?: have|'ve)? (?:told|mentioned)|did i (?:tell|say|mention))\b", re.I
@@ -90,7 +92,11 @@ class SimilarityPlanner:
                 and not _is_elsewhere(context.last, evidence, by["bot"], by["world"])
             )
             matter = "bot" if nearer and not _named_in(context.last, evidence, by["world"], by["bot"]) else "world"
-        elif matter == "bot" and _is_elsewhere(context.last, evidence, by["bot"], by["world"]):
+        elif (
+            matter == "bot"
+            and not _YOURSELF.search(context.last)
+            and _is_elsewhere(context.last, evidence, by["bot"], by["world"])
+        ):
             matter = "world"
         bears = max((piece.scores.get("bears", 0.0) for pieces in evidence.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:

@@ -20,6 +20,8 @@ from dragoman.text.question_kind import question_kind
 _OUTWEIGHS = 0.7
 """How sure the judge must be of the opposite of what code decided."""
 
+_SURE = 0.65
+"""How probable yes or no must be to be said: a gloss loses more than it keeps."""
 _SILENT = 0.25
 """Below which the best sentence is only the closest that was found; glosses make a sentence look apt more often."""
 
@@ -54,6 +56,9 @@ class GlossedJudge:
         )
         if by_fact and (answer.decision is None or answer.decision.confidence < _OUTWEIGHS):
             return None
+        decision = answer.decision
+        if decision is not None and decision.verdict != "unknown" and decision.confidence < _SURE:
+            answer = replace(answer, decision=None, facts=())  # the sentence alone
         return _in_chinese(context.last, answer, pairs, facts)
 
 

@@ -43,8 +43,9 @@ _AS_WELL = 0.15
 """How much less than the best a sentence by which code decided may answer."""
 _BETTER = 0.3
 """The same for a value, which the rules chose by the words of the question or by a fact."""
-_BY_RANK, _BY_RANK_OF_VALUES = 0.1, 0.5
-"""What the score of the ranking weighs beside how probably a sentence answers; more where a value is asked for."""
+_BY_RANK, _BY_RANK_ALONE = 0.5, 1.5
+"""What the score of the ranking weighs beside how probably a sentence answers; more where nothing is known of the user,
+since the ranking was made for such questions."""
 _ASKS = 0.2
 """How probable it must be that a fact is missing for code to ask for it."""
 _ASKS_FOR_MORE = re.compile(r"\b(?:what|which|where|when|who|whom|whose|why|how)\b", re.IGNORECASE)
@@ -79,7 +80,7 @@ class TrainedJudge:
         question, is_polar = question_of(context), _is_polar(context.last)
         facts = [fact for fact in facts if not is_replaced(fact.text, question)]
         readings = self._judge.read(question, distinct(options)[:MOST_READ], facts)
-        rank = _BY_RANK if is_polar else _BY_RANK_OF_VALUES
+        rank = _BY_RANK if facts else _BY_RANK_ALONE
         best = max(readings, key=lambda each: each.score.answers + rank * each.option.score, default=None)
         if best is None or best.score.answers < least:
             return None
@@ -90,7 +91,7 @@ class TrainedJudge:
         def speaks(option: Option) -> bool:
             return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
 
-        if _is_as_good(draft, drafted, best, speaks, is_polar=is_polar):
+        if _is_as_good(draft, drafted, best, speaks if facts else None, is_polar=is_polar):
             return None
         if best.score.answers < self._silent:
             is_meant = drafted is not None and draft.notes.get("by") == "code" and speaks(drafted.option)
@@ -151,14 +152,15 @@ def _verdict(reading: Reading) -> Verdict:
 
 
 def _is_as_good(
-    draft: Draft, drafted: Reading | None, best: Reading, speaks: Callable[[Option], bool], *, is_polar: bool
+    draft: Draft, drafted: Reading | None, best: Reading, speaks: Callable[[Option], bool] | None, *, is_polar: bool
 ) -> bool:
     """Whether what the rules drafted can stand beside what the model reads.
 
     A verdict of code can where the model does not contradict it, and a value nearly always: rules and tables choose it
-    better among sentences that all speak to the question. `speaks` says whether one does so without any fact.
+    better among sentences that all speak to the question. `speaks` says whether one does so without any fact; it is
+    None where no fact is known.
     """
-    if draft.method == "said" or draft.notes.items() >= NEAREST.items():
+    if draft.method == "said" or (draft.notes.items() >= NEAREST.items() and (is_polar or speaks is not None)):
         return False
     if drafted is None:
         return not is_polar
@@ -168,7 +170,7 @@ def _is_as_good(
     if decided == "unknown":
         return chance >= _ASKS and behind < _AS_WELL
     if not is_polar:
-        return behind < _BETTER or speaks(drafted.option)
+        return behind < _BETTER or speaks is None or speaks(drafted.option)
     against = chances["no" if decided == "yes" else "yes"]
     return draft.notes.get("by") == "code" and behind < _AS_WELL and against < _OUTWEIGHS
 
