@@ -67,7 +67,7 @@ def ask(
     state: State = None,
 ) -> None:
     """Ask an agent one question."""
-    if text and agent is None and _is_agent(Path(text[0])):
+    if text and agent is None and (_is_agent(Path(text[0])) or _names_one_before_a_question(text)):
         agent, *text = text
     turn = _turn(text)
     with opened(agent, settings=settings, state=state, model=model, talks=True) as assistant:
@@ -109,3 +109,10 @@ def write_line(line: str) -> None:
     """Print a line and flush it, so that the reader of a pipe gets it at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _names_one_before_a_question(text: list[str]) -> bool:
+    """Whether a shipped agent's name stands before a quoted question; "harbour opening hours" is a question."""
+    from dragoman.agent.build import shipped
+
+    return len(text) == 2 and " " in text[1] and text[0] in shipped()
