@@ -20,6 +20,7 @@ FIXED = {
     "dragoman.agent.create.parameters",
     "dragoman.decision.categories.categories",
     "dragoman.decision.joint.trained_scorer",
+    "dragoman.memory.linear.weights_of",
     "dragoman.memory.patterns._compiled",
     "dragoman.memory.patterns.words",
     "dragoman.prompts.get",

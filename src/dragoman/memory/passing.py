@@ -29,11 +29,11 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"(?:[\s,]+(?:actually|really|in fact|to be (?:precise|exact|honest|fair)|i mean|sorry|my mistake|my bad|rather))+$",
+    r"(?:[\s,]{1,3}(?:actually|really|in fact|to be (?:precise|exact|honest|fair)|i mean|sorry|my mistake|my bad|rather)){1,4}$",
     re.IGNORECASE,
 )
 _BE = r"(?:(?:it|that|this|there)(?:['’]?s| is| was)|(?:they|these|those)(?:['’]re| are| were)|i (?:mean|meant)|we (?:mean|meant))"
-_ONLY = r"(?:only |just |really |actually |more like )*"
+_ONLY = r"(?:only |just |really |actually |more like ){0,3}"
 _ANOTHER = re.compile(
     rf"(?P<be>{_BE} )?(?P<only>{_ONLY})(?P<det>an?|the) (?P<kind>[\w’'-]+(?: [\w’'-]+)?) ones?", re.IGNORECASE
 )
