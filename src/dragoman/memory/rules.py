@@ -190,7 +190,8 @@ class RuleMemory(ForgettingMemory):
         if fitting and fitting[0].score >= least:
             near = max(fitting[0].score - _NEARLY, least)
             return Recollection("known", tuple(hit.passage for hit in fitting if hit.score >= near))
-        is_far = not hits or hits[0].score < _FAR
+        # A gloss of a Chinese fact may be far from that of its question though the fact answers it.
+        is_far = language_of(text) != "zh" and (not hits or hits[0].score < _FAR)
         return Recollection("untold", value="that") if chance >= SURE and is_far else None
 
     def _told_here(self, context: Context) -> list[Passage]:
