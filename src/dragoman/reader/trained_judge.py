@@ -41,6 +41,8 @@ _OUTWEIGHS = 0.6
 """How probable the opposite of what code decided must be to be said instead: then it is right two times in three."""
 _AS_WELL = 0.15
 """How much less than the best a sentence by which code decided may answer."""
+_ANSWERS = 0.4
+"""How probable it must be that the closest sentence answers for it to be quoted without a doubt."""
 _BETTER = 0.3
 """The same for a value, which the rules chose by the words of the question or by a fact."""
 _BY_RANK, _BY_RANK_ALONE = 0.5, 1.5
@@ -96,7 +98,8 @@ class TrainedJudge:
         if best.score.answers < self._silent:
             is_meant = drafted is not None and draft.notes.get("by") == "code" and speaks(drafted.option)
             return None if is_meant or draft.method == "said" else Answer(((drafted or best).option,), doubt=True)
-        return self._answer(question, best, facts, is_polar=is_polar)
+        is_left = drafted is not None and not facts and not is_polar and draft.method != "said"
+        return self._answer(question, drafted if drafted and is_left else best, facts, is_polar=is_polar)
 
     def _answer(self, question: str, best: Reading, facts: Sequence[Evidence], *, is_polar: bool) -> Answer:
         """The verdict on the best sentence, or the sentence alone."""
@@ -160,8 +163,10 @@ def _is_as_good(
     better among sentences that all speak to the question. `speaks` says whether one does so without any fact; it is
     None where no fact is known.
     """
-    if draft.method == "said" or (draft.notes.items() >= NEAREST.items() and (is_polar or speaks is not None)):
+    if draft.method == "said":
         return False
+    if draft.notes.items() >= NEAREST.items():  # without a fact, a doubt goes only where its own sentence answers
+        return not is_polar and speaks is None and (drafted is None or drafted.score.answers < _ANSWERS)
     if drafted is None:
         return not is_polar
     behind = best.score.answers - drafted.score.answers
