@@ -195,7 +195,7 @@ class GroundedReader:
         if act == "statement" and (unsure or _only_points_back(task)):  # nothing was asked, so nothing is missing
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         is_told = act == "statement" and not tells_a_plan(task.context.last)
-        return answer if noted is None or is_told else replace(answer, text=f"{noted} {answer.text}")
+        return answer if noted is None or is_told else replace(answer, text=_after_note(noted, answer.text))
 
     def _answered(self, task: ReadTask, language: str) -> Draft:
         """The answer to what a turn asks; where it asks several things, to one after the other."""
@@ -354,6 +354,11 @@ def _is_remark(task: ReadTask) -> bool:
     turn = task.context.last
     asks = task.context.learned.is_empty or tells_a_plan(turn)
     return form(turn).act == "statement" and asks and _PERSON.search(turn) is not None
+
+
+def _after_note(noted: str, text: str) -> str:
+    """What was noted and the answer; a list begins on a line of its own."""
+    return f"{noted}\n{text}" if text.startswith("- ") else f"{noted} {text}"
 
 
 def _only_points_back(task: ReadTask) -> bool:

@@ -93,9 +93,11 @@ class TrainedJudge:
         def speaks(option: Option) -> bool:
             return self._judge.read(question, [option], ())[0].score.answers >= _SPEAKS_ALONE
 
-        if _is_as_good(draft, drafted, best, speaks if facts else None, is_polar=is_polar):
+        is_silent = best.score.answers < self._silent
+        is_good = _is_as_good(draft, drafted, best, speaks if facts else None, is_polar=is_polar)
+        if is_good and not (is_silent and is_polar):
             return None
-        if best.score.answers < self._silent:
+        if is_silent:
             is_meant = drafted is not None and draft.notes.get("by") == "code" and speaks(drafted.option)
             return None if is_meant or draft.method == "said" else Answer(((drafted or best).option,), doubt=True)
         is_left = drafted is not None and not facts and not is_polar and draft.method != "said"
