@@ -63,6 +63,12 @@ _MOST_RECALLED = 3
 _OF_ONESELF = re.compile(r"(?:i|i['’](?:ve|m|d)|my|we|our)\b(?:\s+\S+){3,}", re.IGNORECASE)
 
 
+_DUE = re.compile(
+    r"\b(?:should|may|must|can|could|allowed|ought|(?:have|has|need|needs) to)\b(?! you\b)", re.IGNORECASE
+)
+"""Asks what is right or allowed, which documents say: "Which plots should I not take because of my allergy?"."""
+
+
 @memories.register("rules.v1")
 class RuleMemory(ForgettingMemory):
     """Facts about a user, kept in the private source about the user.
@@ -181,7 +187,7 @@ class RuleMemory(ForgettingMemory):
         chance = self._asked.chance(text)
         shape = form(text)
         least = SURE if shape.act == "statement" else MAY_ASK
-        if chance < least or shape.about in ("bot", "you") or asks_for_everything(spelt(text)):
+        if chance < least or shape.about in ("bot", "you") or asks_for_everything(spelt(text)) or _DUE.search(text):
             return None
         named: dict[str, Any] = {"encoder": self._encoder, "analyse": self._analyse, "scope": context.scope}
         hits = best_hits(self._store, text, source=self._source.name, k=_MOST_RECALLED, **named)
