@@ -1,9 +1,9 @@
 """A small trained model as judge: it reads the question, the user's facts and each of the best sentences together.
 
-The rules of `reader.decide` decide what code can compare. This judge reads what they leave open: which sentence speaks
-to the question, and whether it says yes, says no or depends on something that the user has not told. The reply is
-composed from that sentence, the fact that decides and the verdict. Where no sentence speaks to the question, the reply
-says that the documents do not.
+For yes or no it chooses the sentence that speaks to the question and says what follows from it: yes, no, or that it
+depends on something that the user has not told. What code decided stands unless the judge is sure of the opposite, and
+values stay with the rules and tables of `reader.decide` where their sentence speaks to the question. Where no sentence
+does, the reply says that the documents do not.
 The thresholds were chosen on written exercises whose places the model was not trained on (docs/quality.md).
 """
 
@@ -44,15 +44,16 @@ _AS_WELL = 0.15
 _ANSWERS = 0.4
 """How probable it must be that the closest sentence answers for it to be quoted without a doubt."""
 _BETTER = 0.3
-"""The same for a value, which the rules chose by the words of the question or by a fact."""
+"""How much likelier than the rules' sentence for a value another must answer to be quoted instead."""
 _BY_RANK, _BY_RANK_ALONE = 0.5, 1.5
 """What the score of the ranking weighs beside how probably a sentence answers; more where nothing is known of the user,
 since the ranking was made for such questions."""
 _ASKS = 0.2
 """How probable it must be that a fact is missing for code to ask for it."""
-_ASKS_FOR_MORE = re.compile(r"\b(?:what|which|where|when|who|whom|whose|why|how)\b", re.IGNORECASE)
 _DECIDES = 0.1
 """How much likelier a fact must make a verdict to be named as its reason."""
+_ASKS_FOR_MORE = re.compile(r"\b(?:what|which|where|when|who|whom|whose|why|how)\b", re.IGNORECASE)
+"""Words of a question that yes or no does not answer."""
 
 
 class TrainedJudge:
