@@ -81,14 +81,14 @@ check: $(VENV)/.dev
 
 # What needs nothing but this machine; `benchmarks/` holds more, which needs data or other frameworks.
 bench: $(VENV)/.dev $(VENV)/.weights
-	@missed=; for name in imports loop remote_model encoder latency search; do \
+	@missed=; for name in speed/imports speed/loop speed/remote_model speed/encoder speed/latency search/search; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; done; \
 		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 
 # The others are installed into an environment of their own, never into ours.
 bench-peers: $(VENV)/.dev
 	@missed=; for name in loop imports; do \
-		echo "== $$name"; $(BIN)/python benchmarks/$$name.py --peers $(VENV)/peers || missed="$$missed $$name"; done; \
+		echo "== $$name"; $(BIN)/python benchmarks/speed/$$name.py --peers $(VENV)/peers || missed="$$missed $$name"; done; \
 		test -z "$$missed" || { echo "Past their limits:$$missed" >&2; exit 1; }
 
 # Finished runs are taken as they are: remove runs/results to measure everything anew.

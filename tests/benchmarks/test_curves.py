@@ -17,7 +17,7 @@ SIZES = (10, 100, 1000, 10_000)
 def fitted(costs):
     code = f"import curves, json; print(json.dumps(curves.fitted({SIZES}, {list(costs)})))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks" / "serving", capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
 
@@ -36,7 +36,7 @@ def test_a_logarithm_and_a_power_are_told_apart():
 def test_a_tiny_run_writes_what_it_found(tmp_path, subject):
     out = tmp_path / "measured.json"
     command = [sys.executable, "curves.py", subject, "--sizes", "100", "200", "300", "--times", "3", "--out", str(out)]
-    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT / "benchmarks" / "serving", capture_output=True, text=True, check=True)
     found = json.loads(out.read_text())["curves"][subject]["sqlite"]
     assert found["sizes"] == [100, 200, 300] and "fitted" in done.stdout
     assert all(len(parts["p50"]) == 3 for parts in found["milliseconds"].values())
@@ -66,6 +66,6 @@ with curves.opened("postgres") as place:
     place.store.close(), place.filling.close()
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks" / "serving", capture_output=True, text=True, check=True
     )
     assert done.stdout == "refused: u38 has other records than u39.\n"

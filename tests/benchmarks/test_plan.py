@@ -22,7 +22,7 @@ def test_a_plan_by_hand(tmp_path):
     given = ["--users", "8640000", "--active", "1", "--turns", "1", "--peak", "1", "--facts", "10", "--keep-days", "10"]
     done = subprocess.run(
         [sys.executable, "plan.py", "--times", str(file), *given],
-        cwd=ROOT / "benchmarks",
+        cwd=ROOT / "benchmarks" / "serving",
         capture_output=True,
         text=True,
         check=True,

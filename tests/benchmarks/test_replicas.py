@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / "benchmarks" / "replicas.py"
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "serving" / "replicas.py"
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).parents[2] / "benchmarks" / "simulate.py"
+FILE = Path(__file__).parents[2] / "benchmarks" / "serving" / "simulate.py"
 spec = importlib.util.spec_from_file_location("simulate_benchmark", FILE)
 simulated = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = simulated

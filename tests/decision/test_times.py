@@ -11,7 +11,7 @@ import pytest
 from dragoman.core.errors import InputError
 from dragoman.decision.times import find_periods, resolve
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "memory"))
 import time_expressions
 
 AT = datetime(2026, 11, 18, 10, 30, tzinfo=UTC)  # a Wednesday

@@ -2,7 +2,7 @@
 
 A user's other facts blur what the judge reads, and name the wrong reason. Two small logistic regressions choose: one by
 what similarities and shared words say, before anything is read; and one that also knows what the judge reads in the
-sentence with the fact alone. `python benchmarks/bearing.py` fits and measures them.
+sentence with the fact alone. `python benchmarks/judge/bearing.py` fits and measures them.
 """
 
 from __future__ import annotations

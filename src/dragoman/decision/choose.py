@@ -44,7 +44,7 @@ WEIGHTS = {
 """What makes a sentence the one to quote: set by hand, by how many of the conversations of `benchmarks/agents` pass."""
 
 ANSWERS = {"bias": -4.31, "closest": 3.36, "within": 2.83, "topic": 1.15}
-"""Log-odds that the best sentence answers at all, printed by `benchmarks/answers.py`."""
+"""Log-odds that the best sentence answers at all, printed by `benchmarks/replies/answers.py`."""
 ANSWERS_CHINESE = {"bias": -2.6, "closest": 4.0, "topic": 1.5}
 """The same for Chinese, by words alone, since the default encoder reads English; set by hand."""
 

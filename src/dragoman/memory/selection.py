@@ -22,7 +22,7 @@ from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 _WORDS = 0.1
-"""How much the best match by words adds to a cosine (`benchmarks/memory_recall.py`)."""
+"""How much the best match by words adds to a cosine (`benchmarks/memory/memory_recall.py`)."""
 _OPPOSITE = 0.15
 """By how much a like is set back for who asks for dislikes, and the other way round."""
 _TOLD = 0.4

@@ -5,7 +5,7 @@ The rules of `memory.facts` place what they know: an age, an allergy, where some
 decides later questions ("my wallet got nicked on sat", "I only passed my test in April"). A turn is cut into pieces,
 and a logistic regression over the encoder's vectors of piece and turn, and over the piece's words, says of each how
 probably it is such a statement. What it keeps and no rule placed is remembered in the user's own words.
-English only; `benchmarks/write_gate.py` trains it on written turns and prints precision and recall.
+English only; `benchmarks/memory/write_gate.py` trains it on written turns and prints precision and recall.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dragoman.core.protocols import Encoder
 
 KEEP = 0.65
-"""How probable it must be that a piece tells something to keep (`benchmarks/write_gate.py --keep`)."""
+"""How probable it must be that a piece tells something to keep (`benchmarks/memory/write_gate.py --keep`)."""
 KEEP_NOBODYS = 0.75
 """The same for a piece without "I", "my", "we" or somebody else: "just about 2 months"."""
 KEEP_FRAGMENT = 0.9

@@ -1,7 +1,7 @@
 """Calibrated relevance: the probability that a passage helps to answer a query.
 
 A logistic model over features of the search: the cosine of query and passage, and the share of the query's rare words
-in the passage. `benchmarks/calibrate.py` fits the constants on real dialogues.
+in the passage. `benchmarks/retrieval/calibrate.py` fits the constants on real dialogues.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Calibration:
         return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1.0 + math.exp(odds))
 
 
-# Printed by `DRAGOMAN_DATA=... python benchmarks/calibrate.py`, which also prints how well they hold.
+# Printed by `DRAGOMAN_DATA=... python benchmarks/retrieval/calibrate.py`, which also prints how well they hold.
 SEMANTIC = Calibration(-5.54, {"cosine": 7.66, "coverage": 3.39, "unseen": -0.63, "numbers": 2.08})
 LEXICAL = Calibration(-2.27, {"coverage": 2.63, "rarest": 1.42, "unseen": -1.13, "numbers": 1.83})
 CHINESE = Calibration(-2.72, {"characters": 3.18, "numbers": 1.3})

@@ -1,7 +1,7 @@
 """Query vectors: the turn's own vector, or for a follow-up its mean with the vector of turn and context.
 
-The turn alone holds the question, the turn with its context the topic; `benchmarks/retrieval.py` prints what either
-loses alone. A trained mix weighs the last turn, the dialogue and the given evidence.
+The turn alone holds the question, the turn with its context the topic; `benchmarks/retrieval/retrieval.py` measures
+either alone. A trained mix weighs the last turn, the dialogue and the given evidence.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _LONGEST = 600
 _NEIGHBOUR = 0.3
 """The weight of the words of the turns around one: "Yes, two." answers the turn before it."""
 _MEANING = 0.7
-"""The weight of the meaning beside the words; chosen on 60 people of LAPS (`benchmarks/memory_recall.py`)."""
+"""The weight of the meaning beside the words; chosen on 60 people of LAPS (`benchmarks/memory/memory_recall.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def test_health_is_told_and_a_signal_heard_while_a_key_does_its_worst_for_a_minu
             assert meanwhile.status_code == 200, "another key is served meanwhile"
         assert len(answered) >= len(WORST) and set(answered) <= {200, 400, 409, 413, 422, 429}, failed[:3]
         # An idle server's waits in the same minute are the machine's; a blocked event loop does not lengthen them.
-        assert worst < 0.1 + 2 * idle, (worst, idle)  # a quarter of that as a rule: benchmarks/busy_health.py
+        assert worst < 0.1 + 2 * idle, (worst, idle)  # a quarter of that as a rule: benchmarks/serving/busy_health.py
         process.send_signal(signal.SIGTERM)
         stopped.set()
         assert process.wait(300) == 0

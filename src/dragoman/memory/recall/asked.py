@@ -2,7 +2,7 @@
 
 Documents are asked in the same words ("May I take my tablets along?"), and no list of patterns tells the two apart. A
 logistic regression does, over the encoder's vector of a question (of a Chinese one's gloss in English words) and over
-its words or Chinese characters. `benchmarks/asked_memory.py` trains it on written questions and measures it.
+its words or Chinese characters. `benchmarks/memory/asked_memory.py` trains it on written questions and measures it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BYTE_PRODUCTS = platform.machine().lower() in ("aarch64", "arm64")
-"""Whether a product of eight-bit factors is quicker here than one of floats (`benchmarks/encoder.py` measures it)."""
+"""Whether eight-bit products are quicker than float ones on this processor (`benchmarks/speed/encoder.py`)."""
 _BLOCK = 128
 """Numbers of the other factor that share a scale; a smaller block is slower and less than a thousandth more exact."""
 _LARGE = 1 << 29
