@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from pair_claims import begin, q2
+from pair_reading import read_lines
 
-from dragoman.datasets.pair_claims import begin, q2
-from dragoman.datasets.pair_reading import read_lines
 from dragoman.datasets.pair_rows import PairRow, read_rows
 from dragoman.models.joint import HEADS, JointScorer, pair_text
 from dragoman.text.sentences import sentences

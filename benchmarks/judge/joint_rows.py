@@ -6,12 +6,33 @@ python benchmarks/judge/joint_rows.py --data FOLDER --houses 700 --out rows
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from dragoman.datasets.houses.grammar import Side
-from dragoman.datasets.pair_mix import house_rows, public_rows
-from dragoman.datasets.pair_rows import read_rows, write_rows
+from houses.generate import generate
+from houses.grammar import Side
+from pair_claims import fever, halueval, nli
+from pair_reading import boolq, clapnq, policyqa, sharc, squad, strategyqa
+from pair_users import ikat, personamem
+
+from dragoman.datasets.pair_rows import PairRow, read_rows, write_rows
+
+
+def public_rows(folder: Path, side: Side, *, scale: float = 1.0, seed: int = 1) -> Iterator[PairRow]:
+    """Return the rows of all public sets in a folder; `scale` reduces the large ones."""
+    train = side == "train"
+    yield from squad(folder, side, most=int((30_000 if train else 600) * scale), seed=seed)
+    yield from policyqa(folder, side, most=int((2_000 if train else 400) * scale), seed=seed)
+    yield from clapnq(folder, side)
+    yield from boolq(folder, side)
+    yield from strategyqa(folder, side)
+    yield from sharc(folder, side)
+    yield from ikat(folder, side)
+    yield from personamem(folder, side, most=int((7_000 if train else 400) * scale), seed=seed)
+    yield from nli(folder, side)
+    yield from halueval(folder, side, most=int((12_000 if train else 800) * scale), seed=seed)
+    yield from fever(folder, side)
 
 
 def main() -> None:
@@ -28,7 +49,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     sides: tuple[tuple[Side, int], ...] = (("train", options.houses), ("dev", options.dev_houses))
     for side, houses in sides:
-        rows = [house_rows(side, houses=houses, seed=options.seed)] if houses else []
+        rows = [generate(side, houses=houses, seed=options.seed)] if houses else []
         if options.data:
             rows.append(public_rows(options.data, side, scale=options.scale, seed=options.seed))
         if options.public:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from dragoman.core.errors import TrainingError
-from dragoman.datasets.pair_mix import LICENCES
 from dragoman.datasets.pair_rows import ENTAILMENTS, VERDICTS, PairRow
 from dragoman.datasets.pairs import row_of
 from dragoman.models.joint import ANSWERS, BEARS, ENTAILS, HEADS, KIND, NEEDS, VERDICT
@@ -26,6 +25,22 @@ if TYPE_CHECKING:
 _CALIBRATED = 2_500
 """Dev rows per head for calibration of the exported model."""
 _TEMPERATURES = tuple(0.4 * 1.06**step for step in range(50))
+_LICENCES = {
+    "houses": "Apache-2.0 (invented)",
+    "exercises": "Apache-2.0 (written for it; half of the labels by a fine-tuned Qwen2.5-Coder-1.5B, Apache-2.0)",
+    "squad": "CC BY-SA 4.0",
+    "policyqa": "MIT",
+    "clapnq": "Apache-2.0",
+    "boolq": "CC BY-SA 3.0",
+    "strategyqa": "MIT",
+    "sharc": "CC BY-SA 3.0",
+    "ikat": "MIT",
+    "personamem": "MIT",
+    "nli": "SNLI CC BY-SA 4.0, MNLI OANC, SciTail Apache-2.0, e-SNLI MIT, CommitmentBank CC BY-SA 3.0",
+    "halueval": "MIT",
+    "fever_symmetric": "CC BY-SA 3.0",
+}
+"""Licences of the sets that `benchmarks/judge/joint_rows.py` reads, for the card of the part."""
 
 
 class JointInput(RecipeTable):
@@ -137,7 +152,7 @@ def _described(part: Part, rows: Sequence[PairRow], dev: Sequence[PairRow]) -> P
     """Add the number of rows and the licence of each set to the part."""
     counts, devs = Counter(row.set for row in rows), Counter(row.set for row in dev)
     sets = {
-        name: {"train": counts[name], "dev": devs[name], "licence": LICENCES.get(name, "")}
+        name: {"train": counts[name], "dev": devs[name], "licence": _LICENCES.get(name, "")}
         for name in sorted({*counts, *devs})
     }
     return replace(part, made={**part.made, "sets": sets})

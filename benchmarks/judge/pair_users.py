@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.datasets.houses.grammar import Side
-from dragoman.datasets.pair_reading import read_lines
+from houses.grammar import Side
+from pair_reading import read_lines
+
 from dragoman.datasets.pair_rows import PairRow
 
 _CLIPPED = 160

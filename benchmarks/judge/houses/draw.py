@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.datasets.houses.grammar import USER, Person, Side, fill, listed, sentence, wordings, words
-from dragoman.datasets.houses.rules import DAYS, MONTHS, HouseFact, HouseRule, Value, Verdict, ingredient_tags
+from houses.grammar import USER, Person, Side, fill, listed, sentence, wordings, words
+from houses.rules import DAYS, MONTHS, HouseFact, HouseRule, Value, Verdict, ingredient_tags
 
 _CHILDS = {"age": 14, "height": 145, "weight": 42}
 """Below this value it is a child's."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dragoman.datasets.houses.draw import Draw, Stated
-from dragoman.datasets.houses.fares import fare_rows, feature_rows, liking_rows
-from dragoman.datasets.houses.grammar import Person, Side, fill, sentence, words
-from dragoman.datasets.houses.rules import HouseFact, HouseRule, Verdict
 from dragoman.datasets.pair_rows import Entailment, PairRow
+from houses.draw import Draw, Stated
+from houses.fares import fare_rows, feature_rows, liking_rows
+from houses.grammar import Person, Side, fill, sentence, words
+from houses.rules import HouseFact, HouseRule, Verdict
 
 SET = "houses"
 _PERSONAL = frozenset(

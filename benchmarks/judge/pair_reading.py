@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dragoman.datasets.houses.grammar import Side
+from houses.grammar import Side
+
 from dragoman.datasets.pair_rows import PairRow, Verdict
 from dragoman.text.sentences import sentences
 

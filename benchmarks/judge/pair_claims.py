@@ -8,8 +8,9 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from dragoman.datasets.houses.grammar import Side
-from dragoman.datasets.pair_reading import held_out, read_lines
+from houses.grammar import Side
+from pair_reading import held_out, read_lines
+
 from dragoman.datasets.pair_rows import Entailment, PairRow
 
 _LONG = 900

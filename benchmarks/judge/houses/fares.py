@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.datasets.houses.draw import Draw
-from dragoman.datasets.houses.grammar import USER, fill, sentence, words
-from dragoman.datasets.houses.rules import HouseFact
 from dragoman.datasets.pair_rows import PairRow
+from houses.draw import Draw
+from houses.grammar import USER, fill, sentence, words
+from houses.rules import HouseFact
 
 _SET = "houses"
 _ADULT, _SENIOR = 18, 65

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from dragoman.datasets.houses.grammar import words
+from houses.grammar import words
 
 Verdict: TypeAlias = Literal["yes", "no", "unknown", "none"]
 Value: TypeAlias = int | float | str
