@@ -47,12 +47,8 @@ def scorer(monkeypatch):
 FERRY = Evidence(Passage("d", "DOCUMENTS", "A ticket costs 34 francs. It leaves at nine.", title="Ferry"), 0.9)
 
 
-def guarded(text, guard):
-    return NliCritic(part="any", guard=guard).consistency([(FERRY, text)])[0]
-
-
 class TestConformance(CriticConformance):
-    @pytest.fixture(params=[{}, {"by": "sentence"}, {"guard": "claims"}])
+    @pytest.fixture(params=[{}, {"by": "sentence"}])
     def critic(self, request, scorer):
         return NliCritic(part="any", **request.param)
 
@@ -80,19 +76,6 @@ def test_a_text_of_questions_alone_is_judged_whole(scorer):
     assert [claim for _, claim in scorer.asked] == ["Shall I book one?"]
 
 
-def test_the_guard_takes_four_fifths_where_a_name_is_not_in_the_evidence(scorer):
-    text = "A ticket costs 34 francs on Helvetia."
-    plain, numbers, claims = (guarded(text, guard) for guard in ("none", "numbers", "claims"))
-    assert claims == pytest.approx(0.2 * plain)
-    assert numbers == plain
-    assert guarded("A ticket costs 34 francs.", "claims") == 1.0
-
-
-def test_the_guard_of_numbers_knows_them_in_every_spelling(scorer):
-    assert guarded("It leaves at nine.", "numbers") == guarded("It leaves at nine.", "none")
-    assert guarded("It leaves at ten.", "numbers") == pytest.approx(0.2 * guarded("It leaves at ten.", "none"))
-
-
 def test_a_constructor_loads_nothing_and_an_unknown_part_is_named_on_first_use():
     critic = NliCritic(part="no-such-part")
     assert critic.consistency([]) == []
@@ -103,8 +86,6 @@ def test_a_constructor_loads_nothing_and_an_unknown_part_is_named_on_first_use()
 def test_another_way_of_judging_is_refused():
     with pytest.raises(ConfigError, match="by = 'word'"):
         NliCritic(part="any", by="word")
-    with pytest.raises(ConfigError, match="guard = 'yes'"):
-        NliCritic(part="any", guard="yes")
 
 
 def test_the_refiner_replaces_the_evidence_that_contradicts_the_draft(scorer):

@@ -112,10 +112,6 @@ def test_of_equal_scores_the_last_candidate_wins():
     assert ids(found(asking("ferry", k=2))) == ["B1-K1", "B1-K0"]
 
 
-def test_ties_may_go_to_the_first():
-    assert ids(found(asking("ferry", k=2), ties="first")) == ["B1-K0", "B1-K1"]
-
-
 def test_a_query_that_shares_nothing_still_brings_k():
     assert ids(found(asking("zeppelin", k=3))) == ["B1-K1", "B1-K0", "B0-K2"]
 

@@ -41,7 +41,7 @@ class OkapiRetriever:
     The query is the turns of the dialogue, each after its speaker's label (`labels`: user's and agent's). A dependent
     source searches the children of the given evidence and rows without a parent (`filter`; all rows if there are no
     children), or all rows with the given texts at the end of the query (`query`), or all rows (`off`). Ties go to the
-    last candidate, as in a reversed ascending sort, or to the first (`ties`).
+    last candidate, as in a reversed ascending sort.
 
     Relevance grows with the score: for BM25 it is the score's share of the query's upper bound, at least 0; for TF-IDF
     the cosine.
@@ -54,7 +54,6 @@ class OkapiRetriever:
         dependency: Literal["filter", "query", "off"] = "filter",
         labels: tuple[str, str] = LABELS,
         cut: Cut = "jieba",
-        ties: Literal["last", "first"] = "last",
         weighting: Literal["bm25", "tfidf"] = "bm25",
         k1: float = 1.5,
         b: float = 0.75,
@@ -66,7 +65,6 @@ class OkapiRetriever:
         self._dependency = dependency
         self._labels = labels
         self._cut: Cut = cut
-        self._ties = ties
         self._weighting = weighting
         self._weigh = partial(Okapi, k1=k1, b=b, epsilon=epsilon) if weighting == "bm25" else TfIdf
         self._shared: OrderedDict[tuple[Scope, str, frozenset[str]], _Pool] = OrderedDict()
@@ -139,9 +137,7 @@ class OkapiRetriever:
     def _ranked(self, request: Request, source: Source, pool: _Pool) -> list[Evidence]:
         query = [token for piece in self._query(request, source) for token in cut(piece, self._cut)]
         scores, most = pool.weighting.scores(query), pool.weighting.most(query)
-        places = range(len(scores))
-        # The sort is stable, so the order before it decides ties.
-        order = sorted(places if self._ties == "first" else reversed(places), key=lambda i: -scores[i])
+        order = sorted(range(len(scores) - 1, -1, -1), key=lambda i: -scores[i])  # stable: ties go to the last
         open_places = [i for i in order if pool.rows[i].id not in request.without]
         return [
             Evidence(pool.rows[i], _share(scores[i], most), {self._weighting: scores[i]})

@@ -33,10 +33,9 @@ _KEPT = 4096
 class Names:
     """Finds names in texts; made once for all of them."""
 
-    def __init__(self, names: Iterable[str], *, common: frozenset[str] = frozenset(), fuzzy: bool = True) -> None:
+    def __init__(self, names: Iterable[str], *, common: frozenset[str] = frozenset()) -> None:
         listed = tuple(dict.fromkeys(name for name in names if name.strip()))
         self._common = common
-        self._fuzzy = fuzzy
         self._starts: dict[str, list[tuple[tuple[str, ...], str, bool]]] = defaultdict(list)
         self._letters: dict[tuple[int, str], list[tuple[str, str, bool]]] = defaultdict(list)
         self._longest = 1
@@ -92,7 +91,7 @@ class Names:
                     places[name] = min(place, places.get(name, (place,))[0]), is_sure or places.get(name, (0, False))[1]
             free[place : place + longest] = [False] * longest
             place += max(longest, 1)
-        for name, where, is_sure in self._misspelt(tokens, free) if self._fuzzy else ():
+        for name, where, is_sure in self._misspelt(tokens, free):
             places.setdefault(name, (where, is_sure))
         return {name: places[name][1] for name in sorted(places, key=lambda name: places[name][0])}
 

@@ -67,11 +67,6 @@ def test_metrics_of_several_labels_are_named_by_them():
     assert "b/auc" not in found
 
 
-def test_metrics_of_lists_are_ranks():
-    held = Held(("relevant",), (), TRUTH, kind="listwise", groups=[i // 7 for i in range(70)])
-    assert {"hit@1", "mrr", "auc"} <= set(head_metrics(fit_head(held, SCORES, CalibrationSpec()), held, SCORES))
-
-
 def test_part_says_where_it_comes_from(tmp_path):
     side = Corpus((), (), origin=({"name": "a.jsonl", "sha256": "ab", "rows": 3},))
     recipe = Recipe(kind="gate.x", licence="MIT")

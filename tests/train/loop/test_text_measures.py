@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
@@ -44,22 +42,3 @@ def test_share_of_rows_with_every_label_right():
     assert found["exact"] == pytest.approx(0.8)
     # of 6 x 40 times yes 5 x 40 are right, and all 5 x 40 that there are
     assert (found["precision"], found["recall"]) == pytest.approx((5 / 6, 1.0))
-
-
-def test_lists_are_measured_by_the_rank_of_the_first_right_row():
-    scores = torch.tensor([[3.0], [2.0], [1.0], [5.0], [4.0], [1.0]])
-    labels = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0, 0.0])
-    found = measures_of("listwise", scores, labels, [0, 0, 0, 1, 1, 2])
-    assert found["hit@1"] == 0.5
-    assert found["mrr"] == pytest.approx((1 + 1 / 2) / 2)
-
-
-def test_equal_scores_do_not_count_for_the_right_row():
-    found = measures_of("listwise", torch.zeros(3, 1), torch.tensor([1.0, 0.0, 0.0]), [0, 0, 0])
-    assert found["hit@1"] == 0.0
-    assert found["mrr"] == pytest.approx(1 / 3)
-
-
-def test_lists_with_nothing_right_have_no_rank():
-    found = measures_of("listwise", torch.zeros(2, 1), torch.zeros(2), [0, 0])
-    assert math.isnan(found["hit@1"])

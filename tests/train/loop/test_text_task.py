@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.errors import TrainingError
 from dragoman.models.torch.trunk import load_trunk
-from dragoman.train.loop.text_task import TextTask, numbered, positive_weight, shuffled
+from dragoman.train.loop.text_task import TextTask, positive_weight, shuffled
 from dragoman.train.spec import BalanceSpec, Recipe
 
 TEXTS = ["what is the price", "hello", "thanks a lot", "who are you", "what time is it now", "good"]
@@ -81,18 +81,6 @@ def test_several_labels_are_learned_at_once(trunk):
     assert {"loss", "f1", "exact"} <= set(made.measure())
 
 
-def test_lists_are_learned_against_each_other(trunk):
-    made = task(trunk, [1.0, 0.0, 0.0, 1.0, 0.0, 0.0], kind="listwise", groups="aaabbb", dev_groups="aaabbb")
-    logits = scores_of(trunk, TEXTS[:3], "gate")[:, 0]
-    assert loss(made, [0, 1, 2]) == pytest.approx(-float(torch.log_softmax(logits, 0)[0]), abs=1e-5)
-    assert {"loss", "hit@1", "mrr"} <= set(made.measure())
-
-
-def test_lists_are_never_cut(trunk):
-    made = task(trunk, [1.0, 0.0] * 3, kind="listwise", groups=[0, 1, 0, 1, 0, 1], dev_groups=[0] * 6)
-    assert sorted(sorted(batch) for batch in made.batches(0)) == [[0, 2, 4], [1, 3, 5]]
-
-
 def test_own_measure_is_added(trunk):
     made = task(trunk, measure=lambda scores: {"rows": float(len(scores))})
     assert made.measure()["rows"] == 6.0
@@ -118,7 +106,6 @@ def test_pairs_are_texts_too(trunk):
         ([2.0] * 6, {}, "not in"),
         ([[1.0]] * 6, {}, "do not fit"),
         (LABELS, {"weights": [1.0]}, "weights"),
-        (LABELS, {"kind": "listwise"}, "groups"),
         (LABELS, {"dev_texts": [], "dev_labels": []}, "no dev text"),
     ],
 )
@@ -127,27 +114,23 @@ def test_labels_that_do_not_fit_are_refused(trunk, labels, given, words):
         task(trunk, labels, **given)
 
 
-def test_groups_are_numbered_by_their_first_row():
-    assert numbered(["b", "a", "b", "c"]) == [0, 1, 0, 2]
-
-
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(1, 9), st.integers(0, 3))
 def test_every_row_is_in_one_batch_of_at_most_its_size(lengths, size, epoch):
-    batches = shuffled([[row] for row in range(len(lengths))], lengths, size, seed=1, epoch=epoch)
+    batches = shuffled(lengths, size, seed=1, epoch=epoch)
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
 
 
 def test_batches_are_the_same_for_an_epoch_and_others_for_the_next():
-    lists, lengths = [[row] for row in range(50)], list(range(50))
-    first = shuffled(lists, lengths, 4, seed=1, epoch=0)
-    assert first == shuffled(lists, lengths, 4, seed=1, epoch=0)
-    assert first != shuffled(lists, lengths, 4, seed=1, epoch=1)
-    assert first != shuffled(lists, lengths, 4, seed=2, epoch=0)
+    lengths = list(range(50))
+    first = shuffled(lengths, 4, seed=1, epoch=0)
+    assert first == shuffled(lengths, 4, seed=1, epoch=0)
+    assert first != shuffled(lengths, 4, seed=1, epoch=1)
+    assert first != shuffled(lengths, 4, seed=2, epoch=0)
 
 
 def test_rows_of_a_batch_have_nearly_one_length():
     lengths = [1 + row % 32 for row in range(256)]
-    batches = shuffled([[row] for row in range(256)], lengths, 8, seed=1, epoch=0)
+    batches = shuffled(lengths, 8, seed=1, epoch=0)
     spread = [max(lengths[row] for row in batch) - min(lengths[row] for row in batch) for batch in batches]
     assert sum(spread) / len(spread) < 6

@@ -7,7 +7,7 @@ eight-bit weights. Torch is imported inside functions, since the linear gate use
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +43,6 @@ class Held:
     texts: Sequence[Text]
     truth: Labels
     kind: Kind = "binary"
-    groups: Sequence[Hashable] | None = None
     scores: Callable[[Scorer], FloatArray] | None = None
     folds: tuple[Sequence[Sequence[float]], Labels] | None = None
     sets: Sequence[str] | None = None
@@ -227,22 +226,18 @@ def _measured(held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dic
     import torch
 
     from dragoman.train.loop.text_measures import measures_of
-    from dragoman.train.loop.text_task import numbered
 
-    groups = None if held.groups is None else numbered(held.groups)
     tensor = torch.tensor([[float(value) for value in row] for row in scores])
-    return measures_of(held.kind, tensor, torch.tensor(held.truth, dtype=torch.float32), groups)
+    return measures_of(held.kind, tensor, torch.tensor(held.truth, dtype=torch.float32))
 
 
 def _together(head: Head, held: Held, scores: Sequence[Sequence[float]] | FloatArray) -> dict[str, float]:
-    """The measures over all labels or lists; decisions use the head's own thresholds."""
+    """The measures over all labels; decisions use the head's own thresholds."""
     if held.kind == "binary":
         return {}
     from dragoman.train.loop.text_measures import decision_measures
 
     measures = _measured(held, scores)
-    if held.kind == "listwise":
-        return {name: measures[name] for name in ("hit@1", "mrr")}
     decisions = [
         [
             head.probability(float(score), label) >= head.threshold(label)

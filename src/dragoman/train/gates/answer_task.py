@@ -57,7 +57,7 @@ class AnswerTask:
         """Batches of shuffled rows, sorted by length in chunks; determined by seed and epoch."""
         spec = self._recipe.train
         lengths = [len(row) for row in self._rows]
-        return shuffled([[row] for row in range(len(lengths))], lengths, spec.batch, seed=spec.seed, epoch=epoch)
+        return shuffled(lengths, spec.batch, seed=spec.seed, epoch=epoch)
 
     def loss(self, batch: Sequence[int]) -> Tensor:
         logits = self.causal.logits([self._rows[row] for row in batch])  # (B, V)

@@ -192,5 +192,4 @@ def _tensors(
 
 def _batches(rows: Sequence[TokenRow], recipe: Recipe, epoch: int) -> list[list[int]]:
     lengths = [sum(row.lengths) for row in rows]
-    lists = [[row] for row in range(len(rows))]
-    return shuffled(lists, lengths, recipe.train.batch, seed=recipe.train.seed, epoch=epoch)
+    return shuffled(lengths, recipe.train.batch, seed=recipe.train.seed, epoch=epoch)

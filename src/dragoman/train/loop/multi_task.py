@@ -7,7 +7,6 @@ import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from torch import Tensor
 
@@ -16,13 +15,6 @@ from dragoman.train.contract import Task
 
 MEAN = "mean"
 """The measure that decides: the mean of each task's own."""
-
-
-class TrunkTask(Task, Protocol):
-    """A task over a trunk."""
-
-    @property
-    def model(self) -> Trunk: ...
 
 
 class MixedTask:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dragoman.train.calibration.fitting import best_threshold
-from dragoman.train.loop.losses import binary_loss, listwise_loss
+from dragoman.train.loop.losses import binary_loss
 from dragoman.train.loop.measures import binary
 
 _KEPT = ("precision", "recall", "f1", "auc", "ap")
@@ -18,16 +18,11 @@ YES_MEASURES = ("loss", *_KEPT)
 """The names of what `yes_measures` gives."""
 
 
-def measures_of(
-    kind: Literal["binary", "multi", "listwise"], scores: Tensor, labels: Tensor, groups: Sequence[int] | None = None
-) -> dict[str, float]:
+def measures_of(kind: Literal["binary", "multi"], scores: Tensor, labels: Tensor) -> dict[str, float]:
     """Dev's measures for a kind of task: scores (N, L), labels (N,) or (N, L), both on the CPU.
 
     F1, precision and recall are at the threshold that `best_threshold` finds on dev itself, to compare epochs by.
     """
-    if kind == "listwise":
-        assert groups is not None
-        return list_measures(scores[:, 0], labels, groups)
     return label_measures(scores, labels) if kind == "multi" else yes_measures(scores[:, 0], labels)
 
 
@@ -66,24 +61,6 @@ def decision_measures(predicted: Sequence[Sequence[bool]], true: Sequence[Sequen
         "recall": hits / positives if positives else math.nan,
         "f1": 2 * hits / (yes + positives) if yes + positives else math.nan,
         "exact": right / len(predicted) if predicted else math.nan,
-    }
-
-
-def list_measures(scores: Tensor, labels: Tensor, groups: Sequence[int]) -> dict[str, float]:
-    """Loss; `hit@1` and `mrr` over the lists with a positive. In ties negatives come first."""
-    members: dict[int, list[int]] = {}
-    for row, group in enumerate(groups):
-        members.setdefault(group, []).append(row)
-    ranks: list[int] = []
-    values, true = scores.tolist(), labels.tolist()
-    for rows in members.values():
-        order = sorted(rows, key=lambda row: (-values[row], true[row] > 0.5))
-        first = next((place for place, row in enumerate(order, start=1) if true[row] > 0.5), None)
-        ranks += [first] if first is not None else []
-    return {
-        "loss": float(listwise_loss(scores, labels, torch.tensor(list(groups)))),
-        "hit@1": sum(rank == 1 for rank in ranks) / len(ranks) if ranks else math.nan,
-        "mrr": sum(1 / rank for rank in ranks) / len(ranks) if ranks else math.nan,
     }
 
 
