@@ -2,7 +2,7 @@
 
     python benchmarks/judge/judge_part.py --weights student --share 0.5 --out english-joint
 
-The mean of both keeps what the training forgot. `student` is what `judge_student.py` wrote; matrices become bytes with
+The mean of both keeps what the training forgot. `student` is what `judge_training.py` wrote; matrices become bytes with
 one scale for each output, as in the shipped part.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from joint_base import matrix_names
+from judge_training import load, own_name
 
 from dragoman.models.part import find_part
 
@@ -32,16 +33,18 @@ def main() -> None:
     given = parser.parse_args()
     import onnx
     from onnx import numpy_helper
-    from safetensors.numpy import load_file
 
+    weights = {name: tensor.numpy() for name, tensor in load(given.weights).items()}
     trained: dict[str, np.ndarray] = {}
-    for file in sorted(given.weights.glob("*.safetensors")):
-        trained |= {name: array.astype(np.float32) for name, array in load_file(file).items()}
     source = find_part(given.part)
     model = onnx.load(str(source / "model.onnx"))
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     arrays = {name: numpy_helper.to_array(tensor) for name, tensor in stored.items()}
     matrices = matrix_names(model, arrays)  # bytes of a matrix -> its name
+    for name in [*matrices.values(), *(name.removesuffix("_bytes").removeprefix(_PREFIX) for name in arrays)]:
+        own = own_name(name if name.startswith("heads.") else name.removeprefix("encoder."))
+        if own in weights:
+            trained[name] = weights[own]
 
     def mixed(before: np.ndarray, name: str) -> np.ndarray:
         return (1 - given.share) * before.astype(np.float32) + given.share * trained.pop(name)
