@@ -11,6 +11,7 @@ LEAST = 36
 WRITTEN = 40
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_default_agents_pass_at_least_36_of_the_40_written_conversations():
     outcomes = []

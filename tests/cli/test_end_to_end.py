@@ -46,6 +46,7 @@ def test_piped_chat_remembers_across_processes_and_keeps_users_apart(agent):
     assert b"Comet" not in run("ask", "--user", "tom", "What is my bicycle called?", cwd=agent).stdout
 
 
+@pytest.mark.slow
 def test_an_agent_of_a_folder_elsewhere_answers_from_its_packed_file(tmp_path, monkeypatch):
     notes = tmp_path / "notes"
     notes.mkdir()

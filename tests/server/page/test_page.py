@@ -252,6 +252,7 @@ def test_files_are_attached_beside_the_message(page_session, tmp_path):
     expect(page.get_by_label("Your message")).to_have_value("half a thought")
 
 
+@pytest.mark.slow
 def test_very_many_files_at_once_are_all_read(page_session, tmp_path):
     for number in range(130):
         (tmp_path / f"shell-{number:03}.md").write_text(f"# Shell {number}\n\nThis shell has {number} ribs.\n")
