@@ -60,6 +60,15 @@ def test_a_chat_that_begins_with_a_greeting_goes_by_what_it_is_about(seat):
     assert listed(seat) == [TICKET]
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("Hello! I travel with a dog.", "I travel with a dog."), ("你好！几点开门？", "几点开门？"), ("Hi. ", "Hi.")],
+)
+def test_a_title_leaves_a_greeting_out(seat, text, title):
+    talk(seat, text)
+    assert listed(seat) == [title]
+
+
 def test_a_chat_goes_by_its_first_words_until_it_is_renamed(seat):
     name = talk(seat, TICKET)
     assert listed(seat) == [TICKET]

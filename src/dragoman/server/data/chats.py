@@ -35,6 +35,7 @@ _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>
 _PAGE_UNIQUE = 6
 _BEFORE, _AFTER = 24, 48  # characters around a match
 _HEADINGS, _LONGEST_GREETING = 5, 60
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,44 @@ def _shown(seat: Seat, versions: Collection[str], stored: Mapping[str, ChatSetti
     return next(iter(versions))
 
 
+def summaries(seat: Seat, *, limit: int, before: str | None = None) -> tuple[list[View], bool]:
+    """The user's dialogues, newest first, each version of a chat by itself, and whether there are more."""
+    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    if before is not None:
+        if before not in names:
+            raise absent("dialogue")
+        names = names[names.index(before) + 1 :]
+    stored = settings(seat)
+    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
+    return [_summary(seat, name, stored.get(name, ChatSettings()), titles) for name in names[:limit]], len(
+        names
+    ) > limit
+
+
+def _summary(seat: Seat, name: str, chat_settings: ChatSettings, titles: Sequence[Turn]) -> View:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    first = next((turn.text for turn in turns if turn.speaker == "user" and turn.text), "")
+    return {
+        "id": name,
+        "turns": len(turns),
+        "begins": first[:120],
+        "title": _title(chat_settings, turns, titles),
+        "pinned": chat_settings.pinned,
+    }
+
+
+def _title(chat_settings: ChatSettings, turns: Sequence[Turn], titles: Sequence[Turn]) -> str:
+    """The title that the user gave, else the first words; "" where those were deleted."""
+    first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
+    return own_title(chat_settings, titles) or ("" if first == WITHHELD else " ".join(first.split())[:LONGEST_TITLE])
+
+
 def _row(
     seat: Seat, name: str, chat_settings: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
 ) -> ChatRow | None:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
-    given = own_title(chat_settings, titles)
-    first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
-    is_blank = not given and first in ("", WITHHELD)
-    title = given or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
+    title = _title(chat_settings, turns, titles)
+    is_named = bool(own_title(chat_settings, titles))
     snippet = ""
     if words:
         texts = [title, *(turn.text for turn in turns if turn.text != WITHHELD)]
@@ -148,7 +179,7 @@ def _row(
         if text is None:
             return None
         snippet = "" if text is title else _around(text, words[0])
-    return ChatRow(name, title, origin_of(name), began(name), chat_settings.pinned, bool(given), is_blank, snippet)
+    return ChatRow(name, title, origin_of(name), began(name), chat_settings.pinned, is_named, not title, snippet)
 
 
 def own_title(chat_settings: ChatSettings, titles: Sequence[Turn]) -> str:
@@ -159,11 +190,16 @@ def own_title(chat_settings: ChatSettings, titles: Sequence[Turn]) -> str:
 
 
 def _heading(texts: Sequence[str]) -> str:
-    """The first message that says what a chat is about: greetings and thanks do not."""
+    """The first message that says what a chat is about, without a greeting before it."""
     for text in texts[:_HEADINGS]:
-        if text != WITHHELD and (len(text) > _LONGEST_GREETING or act_and_core(text)[0] not in SOCIAL):
-            return text
+        if text != WITHHELD and not _is_social(text):
+            first, *rest = _SENTENCE_END.split(text.strip(), maxsplit=1)
+            return rest[0] if rest and rest[0] and _is_social(first) else text
     return texts[0] if texts else ""
+
+
+def _is_social(text: str) -> bool:
+    return len(text) <= _LONGEST_GREETING and act_and_core(text)[0] in SOCIAL
 
 
 def _around(text: str, word: str) -> str:

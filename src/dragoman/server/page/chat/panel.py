@@ -328,8 +328,8 @@ class ChatPanel:
                 is_behind = done.turn > self._length + 1 and not self.page_session.is_private
                 answer.reply, answer.seconds = done.reply, done.seconds
                 self._length = done.turn + 1
-                if self.page_session.is_private:
-                    answer.retry = None
+                if self.page_session.is_private:  # nothing is stored that a branch could begin with
+                    answer.retry = partial(self.send, live.question)
                 else:
                     answer.place = done.turn
                     answer.retry = partial(self._branch, done.turn - 1, live.question)
@@ -397,6 +397,7 @@ class ChatPanel:
                 self.page_session.dialogue = version
             # Before the reply, which may come at once and shows the versions of its question.
             self._variants = await self.page_session.do(variants, version)
+            self.focus()
             await self.send(text, retrieve=retrieve)
 
     def _can_repeat(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
@@ -423,7 +424,7 @@ class ChatPanel:
         """Take a message, and its reply that was not saved, off the page."""
         question.delete()
         if self._selected is answer:
-            self._choose(None)
+            self._choose(self.last_reply)
         answer.box.delete()
 
     def _answer(self, answer: ReplyCard) -> ReplyCard:

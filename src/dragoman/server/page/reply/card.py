@@ -222,7 +222,7 @@ class ReplyCard:
             words["chat.you"] if piece.source in private else piece.passage.origin.rpartition("/")[2] or piece.source
             for piece in rests
         )
-        where = words["chat.from"].format(places=", ".join(list(places)[:3])) if places else ""
+        where = words["chat.from"].format(places=words["chat.and"].join(list(places)[:3])) if places else ""
         return " · ".join(part for part in (doubt, where) if part)
 
     async def _open_citation(self, event: GenericEventArguments) -> None:
