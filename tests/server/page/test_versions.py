@@ -36,6 +36,7 @@ def test_an_edited_chat_is_one_entry_that_keeps_its_title_and_is_deleted_whole(p
     page.get_by_role("textbox", name="Rename").press("Enter")
     entries = page.locator(".entry", has_text="The versions of Rex")
     expect(entries).to_have_count(1)
+    expect(page).to_have_title("The versions of Rex · Dragoman")
 
     edit_first(page, "What does a day ticket cost?")
     expect(page.get_by_label("Your message")).to_be_focused()
@@ -46,6 +47,7 @@ def test_an_edited_chat_is_one_entry_that_keeps_its_title_and_is_deleted_whole(p
 
     choose(page, entries, "Delete")
     expect(page.locator(".welcome")).to_be_visible()
+    expect(page).to_have_title("Dragoman")
     expect(entries).to_have_count(0)
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".turn.user .bubble")).to_have_text("What does a dog cost?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -154,6 +155,7 @@ class ChatList:
         self._deleting: set[str] = set()
         self._entries: dict[str, ChatEntry] = {}
         self._latest = Latest()
+        self._tab_name = "Dragoman"
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -196,6 +198,15 @@ class ChatList:
             self._note.set_text("" if visible else words["dialogues.unmatched" if query else "dialogues.none"])
             set_hidden(self._more_button, hidden=not more)
             self._arrange(visible, searching=bool(query))
+            self._name_tab(visible)
+
+    def _name_tab(self, rows: list[ChatRow]) -> None:
+        """Show the title of the open chat on the browser's tab: several may be open."""
+        titles = [row.title for row in rows if self._page_session.dialogue in row.versions and row.title]
+        name = " · ".join([*titles[:1], "Dragoman"])
+        if name != self._tab_name:
+            self._tab_name = name
+            self._list.client.run_javascript(f"document.title = {json.dumps(name)}")
 
     def _arrange(self, rows: list[ChatRow], *, searching: bool) -> None:
         """Show rows in their groups; entries that are there already stay as they are."""

@@ -100,8 +100,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     "chat.field": ("Your message", "您的消息"),
     "chat.hint": ("Write a message", "输入消息"),
     "chat.keys": (
-        "Enter sends · Shift+Enter new line · Esc stops · / commands · ? shortcuts",
-        "回车发送 · Shift+回车换行 · Esc 停止 · / 命令 · ? 快捷键",
+        "Enter sends · Shift+Enter new line · Esc stops · / commands",
+        "回车发送 · Shift+回车换行 · Esc 停止 · / 命令",
     ),
     "chat.queued": ("Waiting", "等待发送"),
     "chat.unsent": (
@@ -210,7 +210,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "why.no_trace": ("The explanation of this reply is no longer available.", "这条回答的缘由已不再保留。"),
     "why.broken_off": ("This reply was not finished.", "这条回答没有完成。"),
-    "why.decided": ("Why", "理由"),
+    "why.decided": ("In short", "简要说明"),
     "why.learned": ("What I learned about you", "我了解到的"),
     "why.added": ("Remembered", "记住了"),
     "why.superseded": ("Replaced", "已替换"),

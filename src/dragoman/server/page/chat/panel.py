@@ -9,6 +9,7 @@ from functools import partial
 
 from nicegui import background_tasks, ui
 
+from dragoman.agent.turns import WITHHELD
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
 from dragoman.server.data.chat_settings import control_of, keep_control
@@ -441,7 +442,8 @@ class ChatPanel:
     def _stored(self, stored: PageTurn, text: str, place: int) -> ReplyCard:
         answer = ReplyCard(self.page_session, self._words, text=text, reply=stored.reply, place=place)
         answer.lost, answer.liked, answer.needed = stored.reply is None, stored.liked, stored.needed
-        if not answer.lost:
+        answer.is_withheld = stored.is_withheld
+        if not stored.is_withheld and self._last not in (WITHHELD, ""):
             answer.retry = partial(self._branch, place - 1, self._last)
         self._answer(answer)
         answer.finish()
