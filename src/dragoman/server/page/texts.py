@@ -128,7 +128,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "chat.edit_more": ("This asks again; the earlier version is kept.", "将重新提问；先前的版本会保留。"),
     "chat.before": ("Earlier version", "上一个版本"),
     "chat.after": ("Next version", "下一个版本"),
-    "chat.from": ("From {places}", "来自{places}"),
+    "chat.from": ("From {places}", "来自 {places}"),
     "chat.and": (", ", "、"),
     "chat.you": ("what you told me", "您告诉过我的"),
     "chip.saved": ("Saved: {fact}", "已记住：{fact}"),
