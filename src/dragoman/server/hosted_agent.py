@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from dragoman.core.errors import AbsentError
 from dragoman.core.values import Scope, Source
 from dragoman.server.access.caller import Caller
 from dragoman.server.access.quota import Quota, SharedStock, Stock
+from dragoman.server.data.chat_settings import count_chats
 from dragoman.server.http.problems import absent
 from dragoman.server.turns.dialogue_order import DialogueOrder, Standing, Usher
 from dragoman.sources.upload_folders import StorageUsage
@@ -67,6 +69,8 @@ class Hosted:
         memory: Any = assistant.memory  # of some kind that may know no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts
+        if hasattr(memory, "count_chats"):
+            memory.count_chats = partial(count_chats, assistant.store)
         if assistant.files is not None:  # whoever erases everything of a user, here or by a command, finds these
             assistant.files.use(state)
             assistant.files.recount = self.stock.recount

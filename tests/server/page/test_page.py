@@ -72,10 +72,14 @@ def test_memory_is_shown_corrected_and_forgotten(page_session, ask):
     field.press("Enter")
     expect(page.locator(".fact", has_text="fish")).to_be_visible()
     expect(page.locator(".fact", has_text="nuts")).to_have_count(0)
+    ask(page, "What does a day ticket cost?")
     page.locator(".fact", has_text="fish").get_by_role("button", name="Delete").click()
     expect(page.locator(".fact", has_text="fish")).to_have_count(0)
     expect(page.locator(".turn.user .bubble").first).to_have_text("(deleted)")
     expect(page.locator(".bubble:empty, .turn.agent .text:empty")).to_have_count(0)
+    rest = page.locator(".turn.agent").last  # its explanation may be gone with the fact
+    expect(rest.get_by_role("button", name="Copy")).to_be_visible()
+    expect(rest.get_by_role("button", name="Try again")).to_be_visible()
 
 
 @pytest.mark.slow

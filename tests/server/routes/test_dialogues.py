@@ -25,6 +25,15 @@ def test_a_chat_is_exported_as_markdown_in_the_reader_s_language(client, accepts
     assert f"**{you}:**" in answer.text and "> [1] " in answer.text and "6 francs" in answer.text
 
 
+def test_the_list_shows_the_title_and_the_pin_that_were_set(client):
+    dialogue = client.post("/v1/chat/completions", json=_asking("Hello! What is there?")).json()["dragoman"]["dialogue"]
+    (row,) = client.get("/v1/dialogues").json()["data"]
+    assert (row["id"], row["title"], row["pinned"]) == (dialogue, "What is there?", False)
+    assert client.patch(f"/v1/dialogues/{dialogue}", json={"title": "Tickets", "pinned": True}).status_code == 204
+    (row,) = client.get("/v1/dialogues").json()["data"]
+    assert (row["title"], row["pinned"]) == ("Tickets", True)
+
+
 def test_nobody_else_s_chat_is_shared(keyed):
     dialogue = keyed.of("ana").post("/v1/chat/completions", json=_asking("Hello")).json()["dragoman"]["dialogue"]
     for name, status in (("ana", 200), ("ben", 404), ("eve", 404)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,8 @@ class ForgettingMemory(FactRows):
         """Erases everything of a user; the assistant's also erases what is kept beside the store. How much."""
         self.count_files: Callable[[Scope], int] | None = None
         """Counts the uploaded files that `erase_scope` would erase."""
+        self.count_chats: Callable[[Scope, Collection[str]], int] = lambda _, names: len(names)
+        """Counts the chats of some dialogues: a server keeps several versions of a chat, each as a dialogue."""
         self.take_receipt: Callable[[Scope], tuple[Erased, ...]] | None = None
         """Gives the receipt of the last call of `erase_scope`, once."""
         self.recent = RecentDeletions()
@@ -88,7 +90,7 @@ class ForgettingMemory(FactRows):
         facts = self._store.passages(scope, self._source.name) if self._source is not None else ()
         chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
         files = self.count_files(scope) if self.count_files is not None else 0
-        return Erasure(sum(1 for _ in facts), len(chats), files)
+        return Erasure(sum(1 for _ in facts), self.count_chats(scope, chats), files)
 
     def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
         """Whether the last agent turn of a dialogue asked to confirm that everything is erased.

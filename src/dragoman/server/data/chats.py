@@ -1,83 +1,49 @@
-"""A user's chats as a list: titles, pins, branches, search and export. Functions for `Service.do`."""
+"""A user's chats as a list: titles, pins, search and export. Functions for `Service.do`."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from secrets import token_hex
-from threading import Lock
 from typing import Literal, TypeAlias
 
 from dragoman.agent.turns import WITHHELD
-from dragoman.core.control import MEMORY_MODES, RETRIEVE_MODES, MemoryMode, RetrieveMode, TurnControl
-from dragoman.core.errors import InputError, StoreCorruptError
+from dragoman.core.errors import InputError
 from dragoman.core.values import ASIDE, Turn
-from dragoman.server.data.user_data import check_chat_room, check_dialogue, dialogue, forget_dialogue
+from dragoman.server.data.chat_settings import (
+    ChatSettings,
+    change_settings,
+    drop_settings,
+    families,
+    settings,
+)
+from dragoman.server.data.user_data import check_dialogue, dialogue, forget_dialogue
 from dragoman.server.hosted_agent import Seat
 from dragoman.server.http.problems import absent
 from dragoman.server.http.views import View
 from dragoman.text.form import SOCIAL, act_and_core
 
 Origin: TypeAlias = Literal["page", "api", "mcp", "terminal"]
-KEY = "chats"
 TITLES = f"{ASIDE}titles"
 """Titles are turns of a dialogue of their own, so that forgetting a fact blanks them too."""
 PRIVATE = "private-"
 """How the names of private chats begin; the browser keeps no drafts of these."""
 LONGEST_TITLE = 120
-MOST_METADATA = 16
-"""Texts of a chat's metadata: as many as one request may send."""
-_MOST_SETTINGS = 4 * 2**20
-"""Characters of the settings of a user's chats; beyond them the metadata of the oldest chats is dropped."""
 _STAMP = re.compile(r"(?:(?P<prefix>api|mcp)-)?(?P<time>\d{8}-\d{6})-(?P<unique>[0-9a-f]+)$")
 _PAGE_UNIQUE = 6
 _BEFORE, _AFTER = 24, 48  # characters around a match
 _HEADINGS, _LONGEST_GREETING = 5, 60
-_CHANGING = Lock()
-"""Settings are read, changed and written back: one change at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSettings:
-    """Settings of a chat by a user or a program. `title` is a position in the dialogue of titles.
-
-    A branch shares the turns before `at` with the chat `branch_of`.
-    """
-
-    title: int | None = None
-    pinned: bool = False
-    branch_of: str = ""
-    at: int = 0
-    user: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    retrieve: str = "auto"
-    memory: str = "on"
-    sources: Sequence[str] | None = None
-    model: str = ""
-
-    @property
-    def control(self) -> TurnControl:
-        """How turns of the chat search and use memory; what this version does not know is left at its default."""
-        retrieve: RetrieveMode = next((mode for mode in RETRIEVE_MODES if mode == self.retrieve), "auto")
-        memory: MemoryMode = next((mode for mode in MEMORY_MODES if mode == self.memory), "on")
-        return TurnControl(retrieve, memory, sources=None if self.sources is None else tuple(self.sources))
-
-
-@dataclass(frozen=True, slots=True)
-class Variants:
-    """Chats that hold the versions of a question, oldest first; `current` is the place of the one shown."""
-
-    names: tuple[str, ...]
-    current: int
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """A chat in the list. `began` is None where its name does not tell; `snippet` shows what a search found."""
+    """A chat in the list. `began` is None where its name does not tell; `snippet` shows what a search found.
+
+    `versions` are the names of all its versions, its own included.
+    """
 
     id: str
     title: str
@@ -87,6 +53,7 @@ class ChatRow:
     is_named: bool = False
     is_blank: bool = False
     snippet: str = ""
+    versions: tuple[str, ...] = ()
 
 
 def private_chat() -> str:
@@ -121,38 +88,90 @@ def began(name: str) -> datetime | None:
 def chats(seat: Seat, *, query: str = "", limit: int = 50) -> tuple[list[ChatRow], bool]:
     """The user's chats, pinned ones first, then the newest, and whether there are more than `limit`.
 
-    With a query only chats whose title or text has all of its words. Of a chat and its branches the newest is listed.
+    With a query only chats whose title or text has all of its words. Of the versions of a chat the newest is listed;
+    a query lists each version in which it finds something.
     """
     stored = settings(seat)
     titles = seat.assistant.store.dialogue(seat.scope, TITLES)
     names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    versions = _versions(names, stored)
     if not query.strip():
-        hidden = {stored[name].branch_of for name in names if name in stored and stored[name].branch_of}
-        names = [name for name in names if name not in hidden]
+        names = [_shown(seat, members, stored) for members in dict.fromkeys(versions.values())]
     names.sort(key=lambda name: not (name in stored and stored[name].pinned))
     rows: list[ChatRow] = []
     for name in names:
         row = _row(seat, name, stored.get(name, ChatSettings()), titles, query.casefold().split())
         if row is not None:
-            rows.append(row)
+            rows.append(replace(row, versions=versions[name]))
         if len(rows) > limit:
             break
     return rows[:limit], len(rows) > limit
+
+
+def versions_of(seat: Seat, name: str) -> tuple[str, ...]:
+    """The names of all versions of a chat, newest first; its own alone where it was never branched."""
+    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    return _versions(names, settings(seat)).get(name, (name,))
+
+
+def _versions(names: Sequence[str], stored: Mapping[str, ChatSettings]) -> dict[str, tuple[str, ...]]:
+    """All versions of each chat, in the order of `names`."""
+    origins = families(names, stored)
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(origins[name], []).append(name)
+    return {name: tuple(members[origins[name]]) for name in names}
+
+
+def _shown(seat: Seat, versions: Collection[str], stored: Mapping[str, ChatSettings]) -> str:
+    """The newest version that has its question: one that was stopped ends before it."""
+    for name in versions:
+        chat_settings = stored.get(name)
+        if chat_settings is None or not chat_settings.branch_of:
+            return name
+        if len(seat.assistant.history(user=seat.user, dialogue=name)) > chat_settings.at:
+            return name
+    return next(iter(versions))
+
+
+def summaries(seat: Seat, *, limit: int, before: str | None = None) -> tuple[list[View], bool]:
+    """The user's dialogues, newest first, each version of a chat by itself, and whether there are more."""
+    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
+    if before is not None:
+        if before not in names:
+            raise absent("dialogue")
+        names = names[names.index(before) + 1 :]
+    stored = settings(seat)
+    titles = seat.assistant.store.dialogue(seat.scope, TITLES)
+    return [_summary(seat, name, stored.get(name, ChatSettings()), titles) for name in names[:limit]], len(
+        names
+    ) > limit
+
+
+def _summary(seat: Seat, name: str, chat_settings: ChatSettings, titles: Sequence[Turn]) -> View:
+    turns = seat.assistant.history(user=seat.user, dialogue=name)
+    first = next((turn.text for turn in turns if turn.speaker == "user" and turn.text), "")
+    return {
+        "id": name,
+        "turns": len(turns),
+        "begins": first[:120],
+        "title": _title(chat_settings, turns, titles),
+        "pinned": chat_settings.pinned,
+    }
+
+
+def _title(chat_settings: ChatSettings, turns: Sequence[Turn], titles: Sequence[Turn]) -> str:
+    """The title that the user gave, else the first words; "" where those were deleted."""
+    first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
+    return own_title(chat_settings, titles) or ("" if first == WITHHELD else " ".join(first.split())[:LONGEST_TITLE])
 
 
 def _row(
     seat: Seat, name: str, chat_settings: ChatSettings, titles: Sequence[Turn], words: Sequence[str] = ()
 ) -> ChatRow | None:
     turns = seat.assistant.history(user=seat.user, dialogue=name)
-    own_title = (
-        titles[chat_settings.title].text
-        if chat_settings.title is not None and chat_settings.title < len(titles)
-        else ""
-    )
-    first = _heading([turn.text for turn in turns if turn.speaker == "user" and turn.text])
-    own_title = "" if own_title == WITHHELD else own_title
-    is_blank = not own_title and first in ("", WITHHELD)
-    title = own_title or ("" if is_blank else " ".join(first.split())[:LONGEST_TITLE])
+    title = _title(chat_settings, turns, titles)
+    is_named = bool(own_title(chat_settings, titles))
     snippet = ""
     if words:
         texts = [title, *(turn.text for turn in turns if turn.text != WITHHELD)]
@@ -160,15 +179,27 @@ def _row(
         if text is None:
             return None
         snippet = "" if text is title else _around(text, words[0])
-    return ChatRow(name, title, origin_of(name), began(name), chat_settings.pinned, bool(own_title), is_blank, snippet)
+    return ChatRow(name, title, origin_of(name), began(name), chat_settings.pinned, is_named, not title, snippet)
+
+
+def own_title(chat_settings: ChatSettings, titles: Sequence[Turn]) -> str:
+    """The title that the user gave a chat; "" where there is none, or it was deleted with a fact."""
+    place = chat_settings.title
+    title = titles[place].text if place is not None and place < len(titles) else ""
+    return "" if title == WITHHELD else title
 
 
 def _heading(texts: Sequence[str]) -> str:
-    """The first message that says what a chat is about: greetings and thanks do not."""
+    """The first message that says what a chat is about, without a greeting before it."""
     for text in texts[:_HEADINGS]:
-        if text != WITHHELD and (len(text) > _LONGEST_GREETING or act_and_core(text)[0] not in SOCIAL):
-            return text
+        if text != WITHHELD and not _is_social(text):
+            first, *rest = _SENTENCE_END.split(text.strip(), maxsplit=1)
+            return rest[0] if rest and rest[0] and _is_social(first) else text
     return texts[0] if texts else ""
+
+
+def _is_social(text: str) -> bool:
+    return len(text) <= _LONGEST_GREETING and act_and_core(text)[0] in SOCIAL
 
 
 def _around(text: str, word: str) -> str:
@@ -181,133 +212,41 @@ def _around(text: str, word: str) -> str:
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
-def settings(seat: Seat) -> dict[str, ChatSettings]:
-    """The settings of the user's chats, by name."""
-    try:
-        rows: dict[str, View] = json.loads(seat.assistant.store.kept(seat.scope, KEY) or "{}")
-        return {name: ChatSettings(**row) for name, row in rows.items()}
-    except (ValueError, TypeError) as error:
-        raise StoreCorruptError(f"The chats of '{seat.user}' cannot be read.", remedy="Forget them.") from error
-
-
 def rename(seat: Seat, name: str, title: str) -> None:
     """Give a chat a title; an empty one brings its first words back."""
-    _exists(seat, name)
+    check_exists(seat, name)
     text = " ".join(title.split())
     if len(text) > LONGEST_TITLE:
         raise InputError(f"A title has at most {LONGEST_TITLE} characters.", remedy="Give a shorter one.")
-    store, scope = seat.assistant.store, seat.scope
 
     def titled(old: ChatSettings) -> ChatSettings:
-        place = None
-        if text:
-            place = len(store.dialogue(scope, TITLES))
-            store.append(scope, TITLES, [Turn("user", text)])
+        place = keep_title(seat, text) if text else None
         if old.title is not None:
-            store.erase_turns(scope, TITLES, [old.title])
+            seat.assistant.store.erase_turns(seat.scope, TITLES, [old.title])
         return replace(old, title=place)
 
-    _change(seat, name, titled)
+    change_settings(seat, name, titled)
+
+
+def keep_title(seat: Seat, title: str) -> int:
+    """Store a title; returns its position in the dialogue of titles."""
+    place = len(seat.assistant.store.dialogue(seat.scope, TITLES))
+    seat.assistant.store.append(seat.scope, TITLES, [Turn("user", title)])
+    return place
 
 
 def pin(seat: Seat, name: str, *, pinned: bool) -> None:
     """Pin a chat to the top of the list, or unpin it."""
-    _exists(seat, name)
-    _change(seat, name, lambda old: replace(old, pinned=pinned))
-
-
-def keep_metadata(seat: Seat, name: str, *, user: str, metadata: Mapping[str, str]) -> None:
-    """Keep what a calling program said about a chat: its own id of the user, and the latest texts by name."""
-
-    def kept(old: ChatSettings) -> ChatSettings:
-        texts = {**{key: text for key, text in old.metadata.items() if key not in metadata}, **metadata}
-        return replace(old, user=user or old.user, metadata=dict(list(texts.items())[-MOST_METADATA:]))
-
-    _change(seat, name, kept)
-
-
-def keep_control(seat: Seat, name: str, control: TurnControl, *, model: str = "") -> None:
-    """Keep how turns of a chat search and use memory, and the language model that answers them."""
-    sources = None if control.sources is None else list(control.sources)
-    retrieve, memory = control.retrieve, control.memory
-    _change(seat, name, lambda old: replace(old, retrieve=retrieve, memory=memory, sources=sources, model=model))
-
-
-def control_of(seat: Seat, name: str) -> tuple[TurnControl, str]:
-    """How turns of a chat search and use memory, and their language model, without sources and models that are gone."""
-    chat_settings = settings(seat).get(name, ChatSettings())
-    control, model = chat_settings.control, chat_settings.model if chat_settings.model in seat.models else ""
-    if control.sources is None:
-        return control, model
-    declared = {source.name for source in seat.assistant.sources}
-    return replace(control, sources=tuple(name for name in control.sources if name in declared)), model
-
-
-def branch(seat: Seat, name: str, at: int) -> str:
-    """A new chat with the turns of another one before `at`, their explanations included; returns its name."""
-    _exists(seat, name)
-    assistant = seat.assistant
-    turns = assistant.history(user=seat.user, dialogue=name)
-    traces = assistant.store.traces(seat.scope, name)
-    if not 0 <= at < len(turns) or turns[at].speaker != "user":
-        raise absent("question")
-    check_chat_room(seat, sum(len(turn.text) for turn in turns[:at]))
-    branch_name = new_chat()
-    waiting: list[Turn] = []
-    for turn, trace in zip(turns[:at], traces[:at], strict=True):
-        waiting.append(turn)
-        if turn.speaker == "agent":
-            assistant.store.append(seat.scope, branch_name, waiting, trace)
-            waiting = []
-    old = settings(seat).get(name, ChatSettings())
-    made_settings = ChatSettings(
-        branch_of=name,
-        at=at,
-        pinned=old.pinned,
-        retrieve=old.retrieve,
-        memory=old.memory,
-        sources=old.sources,
-        model=old.model,
-    )
-    _change(seat, branch_name, lambda _: made_settings)
-    return branch_name
-
-
-def variants(seat: Seat, name: str) -> dict[int, Variants]:
-    """The versions of each question of a chat that was asked again or edited, by the question's place."""
-    stored = settings(seat)
-    there = set(seat.assistant.dialogues(user=seat.user)) | {name}
-    groups: dict[int, Variants] = {}
-    member, below, shared = name, "", sys.maxsize  # the chat shares the first `shared` turns of the member
-    visited = {name}
-    while True:
-        children: dict[int, list[str]] = {}
-        for other, chosen in stored.items():
-            if chosen.branch_of == member and other in there and chosen.at <= shared:
-                children.setdefault(chosen.at, []).append(other)
-        for at, others in children.items():
-            if below in others:
-                versions = (member, *(name if other == below else other for other in others))
-                groups.setdefault(at, Variants(versions, versions.index(name)))
-            elif at < shared:
-                groups.setdefault(at, Variants((name, *others), 0))
-        chosen = stored.get(member, ChatSettings())
-        if chosen.branch_of not in there or chosen.branch_of in visited:
-            return groups
-        member, below, shared = chosen.branch_of, member, min(shared, chosen.at)
-        visited.add(member)
+    check_exists(seat, name)
+    change_settings(seat, name, lambda old: replace(old, pinned=pinned))
 
 
 def forget_chat(seat: Seat, name: str) -> int:
     """Delete a chat with its title and settings; returns the number of its turns. Facts learned from it stay."""
     erased = forget_dialogue(seat, name)
-    with _CHANGING:
-        stored = settings(seat)
-        old = stored.pop(name, None)
-        if old is not None:
-            if old.title is not None:
-                seat.assistant.store.erase_turns(seat.scope, TITLES, [old.title])
-            _write(seat, stored)
+    title = drop_settings(seat, name).title
+    if title is not None:
+        seat.assistant.store.erase_turns(seat.scope, TITLES, [title])
     return erased
 
 
@@ -360,34 +299,8 @@ def export_json(seat: Seat, name: str) -> View:
     }
 
 
-def _exists(seat: Seat, name: str) -> None:
+def check_exists(seat: Seat, name: str) -> None:
+    """Raise an error unless the user has such a chat."""
     check_dialogue(name)
     if not seat.assistant.history(user=seat.user, dialogue=name):
         raise absent("chat")
-
-
-def _change(seat: Seat, name: str, change: Callable[[ChatSettings], ChatSettings]) -> None:
-    with _CHANGING:
-        stored = settings(seat)
-        old = stored.get(name, ChatSettings())
-        new = change(old)
-        if new != old:
-            _write(seat, {**stored, name: new})
-
-
-def _write(seat: Seat, stored: Mapping[str, ChatSettings]) -> None:
-    plain = asdict(ChatSettings())
-    rows = {
-        name: {key: value for key, value in asdict(chat_settings).items() if value != plain[key]}
-        for name, chat_settings in stored.items()
-        if chat_settings != ChatSettings()
-    }
-    text = json.dumps(rows, ensure_ascii=False)
-    size = len(text)
-    if size > _MOST_SETTINGS:  # all of it is written at every change
-        for row in rows.values():
-            size -= len(json.dumps(row.pop("metadata", ""), ensure_ascii=False))
-            if size <= _MOST_SETTINGS:
-                break
-        text = json.dumps(rows, ensure_ascii=False)
-    seat.assistant.store.keep(seat.scope, KEY, text)

@@ -66,12 +66,21 @@ def documents(seat: Seat, source: str) -> tuple[list[DocumentEntry], bool]:
     return documents[:_MOST_DOCUMENTS], more or len(documents) > _MOST_DOCUMENTS
 
 
-def first_passages(seat: Seat, source: str, origin: str) -> list[tuple[str, str]]:
-    """The first passages of a document, each with its page or ""."""
+@dataclass(frozen=True, slots=True)
+class ReadPassage:
+    """A passage of a document as the agent reads it, with its page and the heading above it; "" where there is none."""
+
+    text: str
+    page: str = ""
+    heading: str = ""
+
+
+def first_passages(seat: Seat, source: str, origin: str) -> list[ReadPassage]:
+    """The first passages of a document."""
     declared = seat.source(source)
     rows = seat.assistant.store.passages(declared.scope(seat.scope), declared.name, origin=origin)
     ordered = nsmallest(_PREVIEWED, rows, key=lambda row: row.position)
-    return [(row.text, row.meta.get("page", "")) for row in ordered]
+    return [ReadPassage(row.text, row.meta.get("page", ""), next(iter(row.headings[-1:]), "")) for row in ordered]
 
 
 def search(seat: Seat, source: str, query: str, k: int) -> list[View]:

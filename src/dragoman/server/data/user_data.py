@@ -179,17 +179,6 @@ def export(seat: Seat) -> View:
     }
 
 
-def dialogues(seat: Seat, *, limit: int, before: str | None = None) -> tuple[list[View], bool]:
-    """The user's dialogues, newest first, and whether there are more."""
-    names = list(reversed(seat.assistant.dialogues(user=seat.user)))
-    if before is not None:
-        if before not in names:
-            raise absent("dialogue")
-        names = names[names.index(before) + 1 :]
-    summaries = [_summary(seat, name) for name in names[:limit]]
-    return summaries, len(names) > limit
-
-
 def dialogue(seat: Seat, name: str) -> Iterator[View]:
     """The turns of a dialogue, the agent's with their traces; each is read when it is iterated over."""
     check_dialogue(name)
@@ -273,12 +262,6 @@ def check_dialogue(name: str) -> None:
             f"A dialogue's id has 1 to {_MOST} printable characters and does not begin with '{ASIDE}'.",
             remedy="Give another one, or none.",
         )
-
-
-def _summary(seat: Seat, name: str) -> View:
-    turns = seat.assistant.history(user=seat.user, dialogue=name)
-    first: Turn | None = next((turn for turn in turns if turn.speaker == "user" and turn.text), None)
-    return {"id": name, "turns": len(turns), "begins": first.text[:120] if first else ""}
 
 
 def _turn_view(seat: Seat, name: str, place: int, reply: Reply) -> View:

@@ -159,6 +159,8 @@ class DialogueSummary(BaseModel):
     id: str
     turns: int
     begins: str
+    title: str
+    pinned: bool
 
 
 class DialogueList(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -83,7 +84,7 @@ class ChatEntry:
             self._item_of("dialogues.share", partial(chat_list.share, name))
             self._item_of("dialogues.markdown", partial(chat_list.export, name, "markdown"))
             self._item_of("dialogues.json", partial(chat_list.export, name, "json"))
-            self._item_of("dialogues.delete", partial(chat_list.delete, name))
+            self._item_of("dialogues.delete", lambda: chat_list.delete(self._row))
 
     def _item_of(self, key: str, action: Callable[[], object]) -> TextElement:
         with ui.menu_item(on_click=action).props("role=menuitem"):
@@ -154,6 +155,7 @@ class ChatList:
         self._deleting: set[str] = set()
         self._entries: dict[str, ChatEntry] = {}
         self._latest = Latest()
+        self._tab_name = "Dragoman"
 
     def build(self, into: TextElement) -> None:
         words = self._words
@@ -192,10 +194,19 @@ class ChatList:
             rows, more = await self._page_session.do(chats.chats, query=query, limit=self._shown)
             if not is_latest() or self._list.is_deleted:
                 return
-            visible = [row for row in rows if row.id not in self._deleting]
+            visible = [row for row in rows if self._deleting.isdisjoint(row.versions)]
             self._note.set_text("" if visible else words["dialogues.unmatched" if query else "dialogues.none"])
             set_hidden(self._more_button, hidden=not more)
             self._arrange(visible, searching=bool(query))
+            self._name_tab(visible)
+
+    def _name_tab(self, rows: list[ChatRow]) -> None:
+        """Show the title of the open chat on the browser's tab: several may be open."""
+        titles = [row.title for row in rows if self._page_session.dialogue in row.versions and row.title]
+        name = " · ".join([*titles[:1], "Dragoman"])
+        if name != self._tab_name:
+            self._tab_name = name
+            self._list.client.run_javascript(f"document.title = {json.dumps(name)}")
 
     def _arrange(self, rows: list[ChatRow], *, searching: bool) -> None:
         """Show rows in their groups; entries that are there already stay as they are."""
@@ -214,13 +225,13 @@ class ChatList:
                     self._entries[row.id] = ChatEntry(self._words, self)
                     with box:
                         self._entries[row.id].build(row)
-                self._entries[row.id].show(row, is_open=row.id == self._page_session.dialogue)
+                self._entries[row.id].show(row, is_open=self._page_session.dialogue in row.versions)
                 entry = self._entries[row.id].box
                 if place >= len(box.default_slot.children) or box.default_slot.children[place] is not entry:
                     entry.move(box, place)
         programs = grouped["programs"]
         self._summary.set_text(f"{self._words['dialogues.programs']} ({len(programs)})")
-        if searching or any(row.id == self._page_session.dialogue for row in programs):
+        if searching or any(self._page_session.dialogue in row.versions for row in programs):
             self._groups["programs"][0].props["open"] = True
 
     async def pin(self, name: str, *, pinned: bool) -> None:
@@ -254,33 +265,41 @@ class ChatList:
                 export = await self._page_session.do(chat_file, name)
                 ui.download.content(export, "chat.json", "application/json")
 
-    async def delete(self, name: str) -> None:
-        """Hide a chat, and delete it unless the user undoes it within a few seconds."""
-        words = self._words
-        undo_toast(words["dialogues.deleted"], words["undo"], partial(self._undo, name), seconds=UNDO_SECONDS)
-        self._deleting.add(name)
-        background_tasks.create(self._delete_soon(name))
-        if name == self._page_session.dialogue:
+    async def delete(self, row: ChatRow) -> None:
+        """Hide a chat, and delete it with all its versions unless the user undoes it within a few seconds."""
+        words, shown = self._words, self._page_session.dialogue
+        is_shown = shown in row.versions
+        undo = partial(self._undo, row, shown if is_shown else "")
+        undo_toast(words["dialogues.deleted"], words["undo"], undo, seconds=UNDO_SECONDS)
+        self._deleting.update(row.versions)
+        background_tasks.create(self._delete_soon(row))
+        if is_shown:
             await self._begin()
         else:
             await self.refresh()
 
-    async def _delete_soon(self, name: str) -> None:
+    async def _delete_soon(self, row: ChatRow) -> None:
         """Delete a chat when its time to undo is over, whether or not the page is still open."""
         await asyncio.sleep(UNDO_SECONDS)
-        if name not in self._deleting:
+        if row.id not in self._deleting:
             return
-        try:
-            await self._page_session.forget_dialogue(name)
-        except DragomanError as error:
-            if not self._list.is_deleted:
-                with self._list.client:
-                    notice(f"{self._words['error']} {error.message}")
-        self._deleting.discard(name)
+        for name in row.versions:
+            try:
+                await self._page_session.forget_dialogue(name)
+            except DragomanError as error:
+                if not self._list.is_deleted:
+                    with self._list.client:
+                        notice(f"{self._words['error']} {error.message}")
+        self._deleting.difference_update(row.versions)
 
-    async def _undo(self, name: str) -> None:
-        if name in self._deleting:
-            self._deleting.discard(name)
+    async def _undo(self, row: ChatRow, shown: str) -> None:
+        """Keep a chat after all, and show it again if it was shown."""
+        if row.id not in self._deleting:
+            return
+        self._deleting.difference_update(row.versions)
+        if shown:
+            await self._choose(shown)
+        else:
             await self.refresh()
 
     async def _clicked(self, event: GenericEventArguments) -> None:

@@ -148,6 +148,7 @@ class PageLayout:
         self._root.classes(remove="private")
         self._addressed(dialogue)
         self._root.classes(remove="listing")
+        self.chat.focus()
         await self.dialogues.refresh()
 
     async def begin_private(self) -> None:

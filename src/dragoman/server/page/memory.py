@@ -65,9 +65,11 @@ class MemoryPanel:
                 button(words["memory.export"], self._export, "outline")
                 self._import = MemoryImport(self._page_session, words, changed=self.refresh)
                 button(words["import.title"], self._import.open, "outline")
-                button(words["memory.zone"], self._use_zone, "outline")
                 button(words["memory.everything"], self._ask, "outline danger")
             self._import.build()
+            with el("p", classes="muted note zone"):
+                self._zone = el("span")
+                button(words["memory.zone"], self._use_zone, "link")
             with (
                 ui.dialog() as self._sure,
                 el("div", classes="dialog", role="alertdialog", aria_label=words["memory.sure"]),
@@ -87,6 +89,7 @@ class MemoryPanel:
             zone = await self._page_session.do(user_data.time_zone)
             if not is_latest() or (self._edited is not None and not self._edited.is_deleted):
                 return True
+            self._zone.set_text(self._words["memory.zone_is"].format(zone=zone or self._words["memory.zone_unset"]))
             self._list.clear()
             with self._list:
                 if not groups and not wishes:
@@ -106,8 +109,6 @@ class MemoryPanel:
                         el("p", str(wish["text"]), "grow")
                         label = self._words["memory.end_wish"].format(wish=wish["text"])
                         icon_button("delete", label, partial(self._end_wish, str(wish["id"])))
-                if zone:
-                    el("p", self._words["memory.zone_is"].format(zone=zone), "muted note")
             return True
         return False
 
@@ -122,10 +123,11 @@ class MemoryPanel:
             sentence = "" if fact.said.strip() == fact.text.strip() else fact.said
             if sentence or day:
                 with el("p", classes="muted said"):
-                    parts = (words["memory.said"] if sentence else "", day)
-                    el("span", ", ".join(part for part in parts if part) + (": " if sentence else ""))
                     if sentence:
+                        el("span", words["memory.said"].format(day=day) if day else words["memory.said_undated"])
                         el("q", sentence)
+                    else:
+                        el("span", day)
             for earlier in fact.earlier:
                 el("p", words["memory.earlier"].format(fact=earlier), "muted said")
 

@@ -48,6 +48,9 @@ class WhyPanel:
             if picture is None:
                 empty("route", words["why.broken_off" if answer.is_broken_off else "why.no_trace"])
                 return
+            if answer.reply is None and not picture.cards:
+                el("p", words["chat.thinking"], "muted loading")
+                return
             self._draw(picture, answer.seconds)
         if answer.checked:
             self.complete(answer)

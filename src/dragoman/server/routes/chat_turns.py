@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.responses import Response
 
-from dragoman.server.data import chats
+from dragoman.server.data.chat_settings import keep_metadata
 from dragoman.server.http.openai_chat import ReaderTraits
 from dragoman.server.http.streams import EVENTS, LINES, EventStream, whole
 from dragoman.server.http.views import View
@@ -117,7 +117,7 @@ async def begin_chat(
             asking(done)
         if (request.user or request.metadata) and not done.replayed and not done.calls and talk.ask.control.keep:
             seat = service.hosted(request.model).seat(caller)
-            chats.keep_metadata(seat, done.dialogue, user=request.user or "", metadata=request.metadata or {})
+            keep_metadata(seat, done.dialogue, user=request.user or "", metadata=request.metadata or {})
 
     if talk.repeats:
         await service.near_or_far(request.model, lambda: talk.find(service.ends))

@@ -29,7 +29,7 @@ async def dialogues(
     before: Annotated[str | None, Query(min_length=1, max_length=200, description="Older than this one.")] = None,
 ) -> Response:
     """The user's dialogues, newest first."""
-    rows, more = await service_of(request).do(caller, agent, user_data.dialogues, limit=limit, before=before)
+    rows, more = await service_of(request).do(caller, agent, chats.summaries, limit=limit, before=before)
     return answer(views.listing(rows, more=more))
 
 

@@ -86,6 +86,25 @@ def test_a_passage_without_words_in_common_is_cited_at_the_end_and_facts_not_at_
     assert used_facts(cards, {"MEMORY"}) == ("I am vegetarian.",)
 
 
+PRICES = Card(
+    Evidence(Passage("Prices: 6 francs.", "DOCUMENTS", "A ticket is 6 francs.", title="Prices"), 0.9), "kept", True
+)
+
+
+@pytest.mark.parametrize("brackets", [" ({})", "（{}）"])
+def test_the_place_that_a_reply_names_in_brackets_is_set_back(brackets):
+    text = "A ticket is 6 francs." + brackets.format("Prices")
+    shown = html(text, citations(text, [PRICES]))
+    assert f'<span class="cited-place">{brackets.format("Prices").strip()}</span>' in shown
+    assert "cited-place" not in html(text), "where nothing cites it, it may be part of the answer"
+
+
+def test_a_place_inside_a_tag_stays_as_it_is():
+    text = 'A ticket is 6 francs. [x](https://a.example "(Prices)")'
+    shown = html(text, citations(text, [PRICES]))
+    assert 'title="(Prices)"' in shown and "cited-place" not in shown
+
+
 REPEATED = [
     *"[ ]( ![ ![[]( [[a] *a **a_ a* `a <a & # > - 1. |a \\ ~~ &# *_".split(),
     "#\n",

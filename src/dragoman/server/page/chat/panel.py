@@ -9,9 +9,11 @@ from functools import partial
 
 from nicegui import background_tasks, ui
 
+from dragoman.agent.turns import WITHHELD
 from dragoman.core.control import DEFAULT_CONTROL, RetrieveMode, TurnControl
 from dragoman.core.errors import DragomanError
-from dragoman.server.data import chats
+from dragoman.server.data.chat_settings import control_of, keep_control
+from dragoman.server.data.chat_versions import Variants, branch, variants
 from dragoman.server.http.views import View
 from dragoman.server.page.chat.composer import Composer, parse_search
 from dragoman.server.page.chat.earlier_turns import FIRST, EarlierTurns
@@ -58,7 +60,7 @@ class ChatPanel:
         self._asking = ""
         self._cards: list[ReplyCard] = []
         self._length = 0
-        self._variants: dict[int, chats.Variants] = {}
+        self._variants: dict[int, Variants] = {}
         self._questions: list[QuestionBubble] = []
         self._earlier = EarlierTurns(words, self._draw_earlier)
         self.controls = TurnControls(
@@ -107,8 +109,8 @@ class ChatPanel:
         live = await self.page_session.running(dialogue)
         if not turns and live is None:
             return False
-        self._variants = await self.page_session.do(chats.variants, dialogue)
-        control, model = await self.page_session.do(chats.control_of, dialogue)
+        self._variants = await self.page_session.do(variants, dialogue)
+        control, model = await self.page_session.do(control_of, dialogue)
         self._clear()
         self.page_session.dialogue = dialogue
         self._start(control, model)
@@ -272,7 +274,7 @@ class ChatPanel:
         if self._length and page_session.control.keep:
             control, model = page_session.control, page_session.model
             with errors_shown(self._words):
-                await page_session.do(chats.keep_control, page_session.dialogue, control, model=model)
+                await page_session.do(keep_control, page_session.dialogue, control, model=model)
 
     async def _leave_private(self) -> None:
         if self.begin_anew is not None:
@@ -327,8 +329,8 @@ class ChatPanel:
                 is_behind = done.turn > self._length + 1 and not self.page_session.is_private
                 answer.reply, answer.seconds = done.reply, done.seconds
                 self._length = done.turn + 1
-                if self.page_session.is_private:
-                    answer.retry = None
+                if self.page_session.is_private:  # nothing is stored that a branch could begin with
+                    answer.retry = partial(self.send, live.question)
                 else:
                     answer.place = done.turn
                     answer.retry = partial(self._branch, done.turn - 1, live.question)
@@ -374,7 +376,7 @@ class ChatPanel:
             question.make_editable(place)
         return question
 
-    def _versions(self, place: int) -> chats.Variants | None:
+    def _versions(self, place: int) -> Variants | None:
         return self._variants.get(place)
 
     async def _go(self, dialogue: str | None = None) -> None:
@@ -390,12 +392,13 @@ class ChatPanel:
         if not text.strip():
             return
         with errors_shown(self._words):
-            branch = await self.page_session.do(chats.branch, self.page_session.dialogue, place)
-            if not await self.show(branch):
+            version = await self.page_session.do(branch, self.page_session.dialogue, place)
+            if not await self.show(version):
                 self._clear()
-                self.page_session.dialogue = branch
+                self.page_session.dialogue = version
             # Before the reply, which may come at once and shows the versions of its question.
-            self._variants = await self.page_session.do(chats.variants, branch)
+            self._variants = await self.page_session.do(variants, version)
+            self.focus()
             await self.send(text, retrieve=retrieve)
 
     def _can_repeat(self, text: str, question: QuestionBubble, answer: ReplyCard) -> None:
@@ -422,7 +425,7 @@ class ChatPanel:
         """Take a message, and its reply that was not saved, off the page."""
         question.delete()
         if self._selected is answer:
-            self._choose(None)
+            self._choose(self.last_reply)
         answer.box.delete()
 
     def _answer(self, answer: ReplyCard) -> ReplyCard:
@@ -439,7 +442,8 @@ class ChatPanel:
     def _stored(self, stored: PageTurn, text: str, place: int) -> ReplyCard:
         answer = ReplyCard(self.page_session, self._words, text=text, reply=stored.reply, place=place)
         answer.lost, answer.liked, answer.needed = stored.reply is None, stored.liked, stored.needed
-        if not answer.lost:
+        answer.is_withheld = stored.is_withheld
+        if not stored.is_withheld and self._last not in (WITHHELD, ""):
             answer.retry = partial(self._branch, place - 1, self._last)
         self._answer(answer)
         answer.finish()

@@ -13,7 +13,7 @@ from dragoman.server.page.button_row import ButtonRow
 from dragoman.server.page.elements import Phrases, button, el
 
 if TYPE_CHECKING:
-    from dragoman.server.data.chats import Variants
+    from dragoman.server.data.chat_versions import Variants
 
 
 _KEYS = """(event) => {

@@ -9,7 +9,7 @@ from itertools import groupby
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from dragoman.server.data.source_search import documents, first_passages
+from dragoman.server.data.source_search import ReadPassage, documents, first_passages
 from dragoman.server.page.elements import Phrases, button, el, errors_shown, heading, passage_text
 from dragoman.server.page.passage_html import row_cells
 from dragoman.server.page.session import PageSession
@@ -63,14 +63,18 @@ class SourceContents:
                 passage_list(rows, self._words)
 
 
-def passage_list(rows: Sequence[tuple[str, str]], words: Phrases) -> None:
-    """Passages of a document, each with its page or ""; rows of a table beside each other are one table."""
-    for (page, is_row), group in groupby(rows, key=lambda row: (row[1], bool(row_cells(row[0])))):
-        texts = [text for text, _ in group]
+def passage_list(rows: Sequence[ReadPassage], words: Phrases) -> None:
+    """Passages of a document, each with its page and heading; rows of a table beside each other are one table."""
+    for (page, heads, is_row), group in groupby(
+        rows, key=lambda row: (row.page, row.heading, bool(row_cells(row.text)))
+    ):
+        texts = [row.text for row in group]
         for text in ["\n".join(texts)] if is_row else texts:
             with el("div", classes="card"):
                 if page:
-                    el("div", words["card.page"].format(page=page), "muted")
+                    el("div", words["card.page"].format(page=page), "where")
+                if heads:
+                    el("div", heads, "heads")
                 passage_text(text)
     if not rows:
         el("p", words["why.nothing"], "muted")

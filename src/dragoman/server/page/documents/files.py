@@ -277,7 +277,10 @@ class DocumentFiles:
         self._bar.classes(add="" if self._is_done else "on", remove="on" if self._is_done else "")
         key, files = ("sources.done", self._files) if self._is_done else ("sources.reading", finished)
         counts = {"files": files, "all": self._came, "passages": f"{self._passages:,}"}
-        self._state.set_text(self._words[key].format(**counts))
+        text = self._words[key].format(**counts)
+        if self._is_done and self._lines:
+            text = self._words["sources.unread"].format(done=text, count=len(self._lines))
+        self._state.set_text(text)
 
     # Files that are there
 

@@ -172,7 +172,12 @@ def _about(row: View, words: Phrases) -> str:
     """What a source is about; descriptions for the planner speak of the user, who reads this."""
     if _is_memory(row):
         return words["sources.memory"]
-    return words["sources.uploads"] if row["private"] and row["name"] == "UPLOADS" else str(row["description"])
+    return words["sources.uploads"] if row["private"] and row["name"] == "UPLOADS" else _sentence(row["description"])
+
+
+def _sentence(description: object) -> str:
+    """A description with a capital: agents write them for the planner."""
+    return str(description)[:1].upper() + str(description)[1:]
 
 
 def _counts(rows: Sequence[View]) -> dict[str, int]:

@@ -34,7 +34,7 @@ class ReplyCard:
     """A reply, streamed or finished. `place` is its turn in the dialogue once it is stored.
 
     `checked` holds the critic's consistencies for the Why panel; None until they are requested. A reply without a
-    trace is `lost`: deleted, too old, or broken off before it was saved.
+    trace is `lost`: deleted, too old, or broken off before it was saved. The text of one that is withheld is deleted.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ReplyCard:
         self.seconds: float | None = None
         self.liked: bool | None = None
         self.checked: dict[str, float] | None = None
-        self.lost = False
+        self.lost = self.is_withheld = False
         self.is_broken_off = False
         self.needed: bool | None = None
         self.question = ""
@@ -108,6 +108,9 @@ class ReplyCard:
             self._citations = citations(self.text, picture.cards, private=private)
         self.show_text()
         if self.lost or picture is None:
+            if not self.is_withheld:
+                self._buttons.space()
+                self._draw_copy_and_retry()
             return
         self._draw_chips(picture)
         self._draw_buttons(picture)
@@ -181,7 +184,7 @@ class ReplyCard:
         row.space()
         if self._citations:
             row.icon("menu_book", words["chat.more"], self._open_more, "thumb-like read-more")
-        row.icon("content_copy", words["chat.copy"], None, "thumb-like copy-reply", copied=self.text)
+        self._add_copy()
         was_searched = picture.verdict is not None and picture.verdict.retrieve
         if not was_searched and self.search is not None:
             row.icon("search", words["chat.search"], self.search, "thumb-like search-after-all")
@@ -189,8 +192,7 @@ class ReplyCard:
             row.icon(
                 "search_off", words["chat.no_search"], self.no_search, "thumb no-search", pressed=self.needed is False
             )
-        if self.retry is not None:
-            row.icon("refresh", words["chat.retry"], self.retry)
+        self._add_retry()
         if self.place is not None:
             if self._thumbs is None:
                 self._thumbs = Thumbs(
@@ -203,6 +205,19 @@ class ReplyCard:
                 )
             self._thumbs.add_to(row)
         row.draw()
+
+    def _draw_copy_and_retry(self) -> None:
+        """What a stored reply without a trace still offers."""
+        self._add_copy()
+        self._add_retry()
+        self._buttons.draw()
+
+    def _add_copy(self) -> None:
+        self._buttons.icon("content_copy", self._words["chat.copy"], None, "thumb-like copy-reply", copied=self.text)
+
+    def _add_retry(self) -> None:
+        if self.retry is not None:
+            self._buttons.icon("refresh", self._words["chat.retry"], self.retry)
 
     def label(self, *, needed: bool | None) -> None:
         """Show whether the user said that the reply needed a search."""
@@ -222,7 +237,7 @@ class ReplyCard:
             words["chat.you"] if piece.source in private else piece.passage.origin.rpartition("/")[2] or piece.source
             for piece in rests
         )
-        where = words["chat.from"].format(places=", ".join(list(places)[:3])) if places else ""
+        where = words["chat.from"].format(places=words["chat.and"].join(list(places)[:3])) if places else ""
         return " · ".join(part for part in (doubt, where) if part)
 
     async def _open_citation(self, event: GenericEventArguments) -> None:

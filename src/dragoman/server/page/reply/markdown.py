@@ -20,6 +20,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _HELD = re.compile(rf"([\w.,:!?%'’)-]{{1,30}}(?<![\u3000-\u9fff])|[^\s<>&;{_OPEN}{_CLOSE}])((?:{_OPEN}\d+{_CLOSE})+)")
 """The last word, or character, before a number: the number stays on its line."""
+_TAG = re.compile(r"(<[^>]*>)")
 _SCHEMES = ("http://", "https://", "mailto:")
 _LONGEST = 100_000
 _MARKUP = re.compile(r"[][!*_`<&~#>|\\\n]")
@@ -51,7 +52,23 @@ def markdown_html(
             return f'<a class="cite" href="#{escape(anchor)}{mark[1]}" {label}>{mark[1]}</a>'
         return f'<button type="button" class="cite" data-cite="{mark[1]}" {label}>{mark[1]}</button>'
 
+    for citation in citations:
+        html = _mute_place(html, citation)
     return _MARK.sub(cite, _HELD.sub(r'<span class="held">\1\2</span>', html))
+
+
+def _mute_place(html: str, citation: Citation) -> str:
+    """Set back the place that a reply names in brackets: the number beside it opens the passage."""
+    passage = citation.card.evidence.passage
+    path = " › ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
+    written = [escape(text, quote=False).replace('"', "&quot;") for text in (f"({path})", f"（{path}）")]
+    parts = _TAG.split(html)
+    for place in range(0, len(parts), 2):  # the text between tags
+        for text in written:
+            if path and text in parts[place]:
+                parts[place] = parts[place].replace(text, f'<span class="cited-place">{text}</span>', 1)
+                return "".join(parts)
+    return html
 
 
 def marks_of(text: str) -> int:

@@ -30,6 +30,7 @@ time, .about { color: var(--soft); font-size: 13px; font-weight: normal; }
 .reply table { border-collapse: collapse; } .reply th, .reply td { border: 1px solid var(--line); padding: 4px 10px; }
 .reply pre, .wide { overflow-x: auto; } .reply pre { background: var(--wash); padding: 10px 14px; border-radius: 8px; }
 .plain { white-space: pre-wrap; } a { color: var(--accent); }
+.cited-place { color: var(--soft); }
 .cite { font-size: 11px; vertical-align: super; text-decoration: none; padding: 0 3px; }
 ol.sources { border-left: 3px solid var(--line); margin: 10px 0 0; padding-left: 34px; }
 .sources { font-size: 14px; color: var(--soft); }

@@ -42,7 +42,9 @@ class Thumbs:
         if self._form is not None:
             return
         with self._box, el("div", classes="better") as self._form:
-            better = ui.textarea(placeholder=self._words["chat.better"]).props("autogrow outlined dense rows=2")
+            better = ui.textarea(placeholder=self._words["chat.better"]).props(
+                "autogrow outlined dense rows=2 autofocus"
+            )
             better.props["aria-label"] = self._words["chat.better"]
             with el("div", classes="row end"):
                 button(self._words["cancel"], self._close, "quiet")
