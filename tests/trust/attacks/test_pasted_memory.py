@@ -36,14 +36,6 @@ def test_text_that_somebody_else_wrote_teaches_nothing(tmp_path):
         assert len(BROUGHT) > 200 and taught(assistant, BROUGHT) == set()
 
 
-@pytest.mark.slow
-@pytest.mark.integration
-def test_nor_does_the_trained_gate_keep_any_of_it(tmp_path):
-    silent = {"models.language.kind": "model.scripted.v1", "models.language.default": "I would not know."}
-    with dragoman.load("harbour", state=tmp_path, overrides=silent) as assistant:
-        assert taught(assistant, BROUGHT) == set()
-
-
 def test_what_is_still_believed_is_counted(tmp_path):
     """Whoever mends one of these moves it up; SECURITY.md names their share."""
     (tmp_path / "agent.toml").write_text(REMEMBERING, encoding="utf-8")
