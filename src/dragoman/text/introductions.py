@@ -275,8 +275,8 @@ def _texts_below(text: str, breaks: list[int]) -> Iterator[Span]:
     place, start, rule, greeting, is_first = 0, 0, -1, -1, True
     for line in text.splitlines(keepends=True):
         bare, end = line.strip(), place + len(line)
-        announces = _SEPARATOR.fullmatch(bare) or _STAMPED.fullmatch(bare)
-        announces = announces or (_HEADING.fullmatch(bare) and not _is_own_heading(bare))
+        announces = bool(_SEPARATOR.fullmatch(bare) or _STAMPED.fullmatch(bare))
+        announces = announces or (bool(_HEADING.fullmatch(bare)) and not _is_own_heading(bare))
         announces = announces or (is_first and len(bare) <= _LONGEST_GAP and _announces(bare))
         if announces and text[end:].strip():
             yield place, len(text)
