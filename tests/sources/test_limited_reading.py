@@ -50,6 +50,13 @@ def test_what_takes_too_much_is_refused_and_costs_this_process_nothing(content, 
     assert psutil.Process(os.getpid()).memory_info().rss - before < 100 * 2**20
 
 
+def test_a_file_that_needs_more_memory_than_may_be_is_refused():
+    """By the limit of memory alone: the file is small, and quickly read."""
+    file = loaded(b"# Prices\n\nA day ticket costs 6 francs.\n", "a.md")
+    read = read_limited(file, ReadingLimits(near_bytes=0, memory_bytes=24 * 2**20))
+    assert read.passages == () and "takes more than 24 MB" in read.refused
+
+
 def test_too_many_passages_are_refused_wherever_they_are_read():
     content = b"name\n" + b"".join(b"%d\n" % number for number in range(300))
     for near in (0, 10_000):

@@ -8,8 +8,8 @@ from datetime import datetime, time, timedelta, tzinfo
 from dragoman.core.clock import stamp, zone_of
 from dragoman.core.values import Fact
 from dragoman.text import lazy_re as re
+from dragoman.text.introductions import is_reported
 from dragoman.text.language import language
-from dragoman.text.quotations import is_reported
 from dragoman.text.sentences import sentences
 
 NOW = "now"

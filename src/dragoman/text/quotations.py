@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from dragoman.core.caches import text_cache
 from dragoman.text import lazy_re as re
+from dragoman.text.introductions import introduced_spans
 
 Span: TypeAlias = tuple[int, int]
 
@@ -22,10 +23,6 @@ _TAGS = {"[quote": "[/quote]", "<blockquote": "</blockquote>", "&quot;": "&quot;
 _FENCE = ("```", "~~~")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SPACES = re.compile(r"[ \t]{2,}")
-_LONGEST_GAP = 200
-"""How far behind an introduction the end of its line is looked for."""
-
-
 _ITEM = re.compile(r"[-*+•](?=\s)|\d{1,3}[.)](?=\s)")
 _SPEAKER = re.compile(
     r"(?P<name>[A-ZÀ-Þ][\w.'’-]{0,20}(?: [A-ZÀ-Þ][\w.'’-]{0,20})?|[\u4e00-\u9fff]{1,6})(?:：|:(?=\s))"
@@ -36,44 +33,16 @@ _HEADER = re.compile(
     r"(?:from|to|cc|subject|date|sent|von|an|betreff|datum|de|objet|发件人|收件人|主题|日期)(?::(?=\s)|：)",
     re.IGNORECASE,
 )
-_TELLS = (
-    r"(?:said|says|told|tells|wrote|writes|asked|asks|answered|replied|replies|shouted|whispered|thought|claims|claimed"
-    r"|reads?|goes|went|states|stated)"
-)
-_SOMEBODY = (
-    r"(?:he|she|they|it|who|somebody|someone|everyone|everybody|(?:my|the|our|his|her|their|an?|this|that) [\w-]{1,20}"
-    r"(?: [\w-]{1,20})?|(?-i:[A-ZÀ-Þ])[\w-]{1,20})"
-)
-_INTRODUCES = re.compile(
-    rf"\b{_SOMEBODY} (?:\w{{1,20}} ){{0,2}}{_TELLS}\b[^:：\n.!?]{{0,40}}[:：]"
-    r"|\b(?:(?:translate|summari[sz]e|proofread|rewrite|paraphrase|rephrase|spell-?check)\b"
-    r"|(?:correct|shorten|edit|improve|polish|explain|interpret|analy[sz]e|check|review) (?:this|these|that|the)\b)"
-    r"[^:：\n.!?]{0,60}[:：]"
-    r"|\b(?:the|this|that|his|her|their|an?|following|forwarded|copied|pasted|original) (?:[\w-]{1,20} ){0,3}"
-    r"(?:texts?|e-?mails?|messages?|letter|sign|article|quot(?:e|ation)|sentences?|paragraph|post|poem|story|transcript"
-    r"|document|prompt|lyrics|review)\b[^:：\n.!?]{0,40}[:：]"
-    r"|\b(?:forwarded|copied|pasted) (?:message|mail|text)[^:：\n.!?]{0,40}[:：]"
-    r"|(?<![我你您想要])(?:(?![我你您想要])[\u4e00-\u9fff]){1,3}(?:说道?|写道?|问|喊|回答|告诉[他她我你您]们?)[：:]"
-    r"|(?:翻译|总结|概括|校对|润色|改写|解释|分析|这句话|这段话|这封|下面|以下|邮件|短信|原文)[^：:\n。！？]{0,20}[：:]",
-    re.IGNORECASE,
-)
-_REPORTS = re.compile(rf"\b{_SOMEBODY} (?:\w{{1,20}} ){{0,2}}{_TELLS}\b|(?<![我你您])[说讲写道][，：]?$", re.IGNORECASE)
-_SAID_AFTER = re.compile(rf"[\"”」』](?: {_SOMEBODY}(?: \w{{1,20}})? {_TELLS}\b|[他她]说)", re.IGNORECASE)
 
 
 @text_cache(maxsize=256)
 def own_words(text: str) -> str:
     """The text without what it quotes, pastes or introduces as somebody else's words."""
     kept, start = [], 0
-    for begin, end in _merged(quoted_spans(text), _pasted(text), _introduced(text)):
+    for begin, end in _merged(quoted_spans(text), _pasted(text), introduced_spans(text)):
         kept.append(text[start:begin])
         start = end
     return _SPACES.sub(" ", "".join((*kept, text[start:]))).strip()
-
-
-def is_reported(before: str) -> bool:
-    """Whether the words before a statement say that it is somebody else's: "My boss said that"."""
-    return _REPORTS.search(before) is not None
 
 
 def _merged(*groups: Iterable[Span]) -> list[Span]:
@@ -85,26 +54,6 @@ def _merged(*groups: Iterable[Span]) -> list[Span]:
         else:
             merged.append((begin, end))
     return merged
-
-
-def _introduced(text: str) -> list[Span]:
-    """ "She said:" or "Summarise this:" with the paragraph behind it; where the line ends there, with all that follows.
-
-    And what stands before a quotation mark that closes what none opened: 'I live in Rome." she said'.
-    """
-    breaks = [match.start() for match in _PARAGRAPH.finditer(text)]
-    spans: list[Span] = []
-    for match in _INTRODUCES.finditer(text):
-        if text[match.end() : match.end() + 2].lstrip()[:1] in _PAIRS:
-            continue  # the marks say where it ends
-        line, _, _ = text[match.end() : match.end() + _LONGEST_GAP].partition("\n")
-        later = bisect_left(breaks, match.end())
-        is_whole = not line.strip() or later == len(breaks)
-        spans.append((match.start(), len(text) if is_whole else breaks[later]))
-    for match in _SAID_AFTER.finditer(text):
-        earlier = bisect_left(breaks, match.start())
-        spans.append((breaks[earlier - 1] if earlier else 0, match.start() + 1))
-    return spans
 
 
 def _pasted(text: str) -> list[Span]:

@@ -180,6 +180,23 @@ def test_an_upload_killed_before_its_file_was_moved_is_finished_at_the_next_star
     assert next(seat.state.rglob("a.md")).read_bytes() == NEW
 
 
+def test_passages_whose_staged_file_is_damaged_give_way_to_those_of_the_file_in_its_place(make_house, monkeypatch):
+    service = make_house()
+    seat = service.hosted("").seat(LOCAL)
+    put(seat, "a.md")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(PendingUpload, "settle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(PendingUpload, "__exit__", lambda self, *_: self._journal.close())
+        patched.setattr(uploads, "_match_file", lambda *_: None)
+        put(seat, "a.md", NEW)
+    staged = [path for path in seat.state.rglob("a.md") if path.read_bytes() == NEW]
+    assert len(staged) == 1
+    staged[0].write_bytes(NEW[:9])  # as a disk leaves it that lost what it had not written yet
+    asyncio.run(service.warm_up())
+    assert shown(seat) == ({"a.md": 1}, ["The boat leaves at nine."]) and not hidden(seat)
+    assert next(seat.state.rglob("a.md")).read_bytes() == OLD
+
+
 def test_a_file_that_cannot_be_moved_into_its_place_leaves_the_one_before_it(seat, monkeypatch):
     put(seat, "a.md")
 

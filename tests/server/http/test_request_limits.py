@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -13,7 +14,7 @@ from starlette.responses import Response
 
 from dragoman.server.http import uvicorn_server
 from dragoman.server.http.problems import CODES
-from dragoman.server.http.request_limits import BodyLimits
+from dragoman.server.http.request_limits import BodyLimits, RequestLimits
 
 pytestmark = pytest.mark.trust
 
@@ -256,3 +257,23 @@ def test_a_form_of_very_many_parts_is_refused_before_they_are_looked_up(client, 
     files = [("files", (f"{place}.md", b"x")) for place in range(parts)]
     refused = client.post("/v1/sources/NOTES/files", files=files)
     assert refused.status_code == status and refused.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_no_cookie_but_the_pages_own_reaches_what_parses_cookies(kind):
+    """Python before 3.11.10 parses one of 60 kB for twenty seconds, on the event loop and for anybody."""
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append([value for name, value in scope["headers"] if name == b"cookie"])
+
+    costly = b'a="' + b"\\\\" * 30_000 + b'"'
+    headers = [
+        (b"cookie", b"dragoman_entry=abc; other=1; " + costly),
+        (b"host", b"localhost"),
+        (b"cookie", b'dragoman_words="' + b"\\1" * 1_000 + b'"; dragoman_look=dark; dragoman_x=' + b"y" * 9_000),
+    ]
+    scope = {"type": kind, "method": "GET", "path": "/page/", "headers": headers}
+    asyncio.run(RequestLimits(app)(scope, None, None))
+    asyncio.run(RequestLimits(app)({**scope, "headers": [(b"host", b"localhost"), (b"cookie", costly)]}, None, None))
+    assert seen == [[b"dragoman_entry=abc; dragoman_look=dark"], []]

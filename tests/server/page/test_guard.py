@@ -161,6 +161,14 @@ def test_keys_are_of_their_session_until_it_leaves():
     assert (keys.of("one"), keys.of("two")) == (None, "b")
 
 
+def test_signing_in_again_and_again_signs_nobody_else_out():
+    keys = Keys()
+    keys.put("ana's", "a")
+    tokens = [keys.admit("b") for _ in range(10_001)]
+    assert keys.of("ana's") == "a" and keys.of(tokens[0]) is None and keys.of(tokens[-1]) == "b"
+    assert sum(keys.of(token) is not None for token in tokens) == 200
+
+
 def test_every_sign_in_gets_a_token_of_its_own():
     """Whoever planted a cookie in a browser must not come in with it after its user has signed in."""
     keys = Keys()

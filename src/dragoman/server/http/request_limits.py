@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from time import monotonic
@@ -27,6 +27,9 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 
 _SPENT = 0.005
 """Seconds of the event loop that a socket may spend before it waits for its turn."""
+_OUR_COOKIES = b"dragoman_"
+"""How the names of the page's cookies begin."""
+_LONGEST_COOKIE, _MOST_COOKIES = 4096, 16
 _HERE = frozenset({"localhost", ""})
 _UPLOADS = re.compile(r"/v1/sources/[^/]+/files|/v1/files|/page/_nicegui/client/[^/]+/upload/[^/]+")
 _STREAMED = "/v1/memory/import"
@@ -164,6 +167,7 @@ class RequestLimits:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        scope["headers"] = _with_own_cookies(scope["headers"])
         headers: dict[bytes, bytes] = dict(scope["headers"])
         sender = str((scope.get("client") or ("",))[0]).encode()
         if scope["type"] == "websocket":
@@ -235,6 +239,24 @@ async def refuse(problem: ApiProblem, scope: MutableMapping[str, Any], send: Sen
 
 def _too_large(most: int) -> ApiProblem:
     return ApiProblem("too-large", f"A body may have {most // 2**20} MB here.", "Send less, or in several requests.")
+
+
+def _with_own_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers with our own cookies alone.
+
+    Some versions of Python take time quadratic in the length of a cookie with backslashes (CVE-2024-7592), and anybody
+    may send one. None of ours has a backslash, and other programs on this host have cookies that concern nobody here.
+    """
+    kept: list[tuple[bytes, bytes]] = []
+    cookies: list[bytes] = []
+    for name, value in headers:
+        if name == b"cookie":
+            cookies += (each.strip() for each in value.split(b";"))
+        else:
+            kept.append((name, value))
+    ours = [each for each in cookies if each.startswith(_OUR_COOKIES) and len(each) <= _LONGEST_COOKIE]
+    ours = [each for each in ours if b"\\" not in each][:_MOST_COOKIES]
+    return [*kept, (b"cookie", b"; ".join(ours))] if ours else kept
 
 
 @lru_cache(maxsize=256)

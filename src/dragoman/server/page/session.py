@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _MOST_SESSIONS = 10_000
+_MOST_OF_A_KEY = 200
+"""Browsers signed in with one key; a further one signs out the one that was least recently signed in."""
 
 
 class Keys:
@@ -38,18 +40,27 @@ class Keys:
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, str] = OrderedDict()
+        self._tokens: dict[str, deque[str]] = {}
 
     def of(self, token: str) -> str | None:
         return self._of.get(token)
 
     def put(self, token: str, key: str) -> None:
+        self.drop(token)
         self._of[token] = key
-        self._of.move_to_end(token)
+        tokens = self._tokens.setdefault(key, deque())
+        tokens.append(token)
+        if len(tokens) > _MOST_OF_A_KEY:  # so that nobody signs others out by signing in again and again
+            self.drop(tokens[0])
         while len(self._of) > _MOST_SESSIONS:
-            self._of.popitem(last=False)
+            self.drop(next(iter(self._of)))
 
     def drop(self, token: str) -> None:
-        self._of.pop(token, None)
+        key = self._of.pop(token, None)
+        if key is not None:
+            self._tokens[key].remove(token)
+            if not self._tokens[key]:
+                del self._tokens[key]
 
     def admit(self, key: str) -> str:
         """A new token for a browser that has signed in with a key."""
