@@ -212,7 +212,7 @@ def told(make):
 
 @pytest.mark.parametrize("question", ["What pets do we have?", "Which animals do I have?", "what pets have I got"])
 def test_pets_are_listed_whether_they_were_told_with_a_name_or_a_kind(told, question):
-    answer = told("Our cat is called Mochi.", "We have a tortoise.", "I live in Bern.", question)
+    answer = told("Our cat is called Mochi.", "We have a tortoise, Herr Schmidt.", "I live in Bern.", question)
     assert "cat is called Mochi" in answer and "tortoise" in answer and "Bern" not in answer
 
 

@@ -165,7 +165,7 @@ class _Questions:
         names = {name.casefold() for name, role in self._people.items() if canonical(role) in roles}
         chosen: dict[str, Passage] = {}
         for row, fact in self._known:
-            subject, kinds = fact.subject.casefold(), {_one(word) for word in fact.value.casefold().split()}
+            subject, kinds = fact.subject.casefold(), map(_one, re.findall(r"[\w-]+", fact.value.casefold()))
             is_one = subject in names or canonical(_one(fact.role)) in roles
             is_owned = fact.slot in ("pet", "family") and {canonical(kind) for kind in kinds} & roles
             named = {name for name in names if name in row.text.casefold()} or {subject if is_one else row.id}
