@@ -10,12 +10,14 @@ from dragoman.core.clock import moment_of, stamp
 from dragoman.core.values import Fact, Passage
 from dragoman.decision.moments import Day, days
 from dragoman.decision.numerals import normalise
+from dragoman.decision.times import find_periods
 from dragoman.memory.reconcile import fact_of
 from dragoman.text import lazy_re as re
 from dragoman.text.language import language
 
 _NUMBER = re.compile(r"\d{1,3}")
 _BARE_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_TURNS = re.compile(r"\bturn(?:s|ing|ed)? (\d{1,3})\b")
 _MOST = 130
 _AGES, _BIRTHDAYS = ("age", "年龄", "岁数"), ("birthday", "生日")
 
@@ -26,6 +28,9 @@ class Age:
 
     least: int
     most: int
+
+    def __str__(self) -> str:
+        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
 
 
 def is_age(fact: Fact) -> bool:
@@ -74,6 +79,18 @@ def age_at(fact: Fact | None, born: Day | None, at: datetime, zone: tzinfo) -> A
         return Age(exact, exact)
     full, rest = divmod(max(0, (today - day).days), 365.25)
     return Age(stated + int(full), stated + int(full) + (1 if rest > 1 else 0))
+
+
+def turned_at(fact: Fact, at: datetime, zone: tzinfo) -> Age | None:
+    """How old somebody is of whom was said when they turn an age: "turns 6 next month" is 5 until then."""
+    said_at, years = moment_of(fact.said_at), _TURNS.search(_digits(fact.value))
+    periods = find_periods(fact.value, said_at, zone) if said_at is not None and years is not None else []
+    if years is None or not periods or periods[0].start is None or periods[0].end is None:
+        return None
+    start, end, age = periods[0].start, periods[0].end, int(years[1])
+    since = [(at - each).days // 365.25 for each in (end, start)]
+    least, most = (int(age + full) for full in since)
+    return Age(max(0, least), max(0, most))
 
 
 def birthdays_between(first: date, last: date, born: Day) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, time, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 
 from dragoman.core.clock import moment_of, stamp, zone_of
 from dragoman.core.values import Fact
@@ -40,6 +40,13 @@ _FROM_NOW = re.compile("大?后天|明天|下周|下个月")
 _REPEATED = re.compile(r"\b(?:every|always|usually|each|daily|weekly|\w+days)\b|每|总是|通常", re.IGNORECASE)
 
 
+_WEEK_AHEAD = re.compile(
+    r",? ?\bin (?:an?|one|two|three|four|five|six|\d{1,2}) weeks?(?:[’']s?)?(?: time)?\b", re.IGNORECASE
+)
+_STARTS = re.compile(r"\bstarting (?:in |on |from )?(?P<when>[^.,;]{3,40})", re.IGNORECASE)
+_WEEKDAY = re.compile(r"\b(?:on |from )?(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
+
+
 def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
     """A fact with the time at which it was said, and with the times at which it begins and ends to be true.
 
@@ -47,13 +54,49 @@ def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
     """
     said_at = stamp(at)
     sentence = fact.text if fact.valid_from else fact.said or fact.text
+    starts = _STARTS.search(sentence)
+    if starts is not None:  # "I got a new job, starting in June": what comes, not what was
+        sentence = f"from {starts['when']} on"
+    week = _week_meant(sentence, at, zone)
+    if week is not None:
+        fact, sentence = _in_week(fact, week, zone), _WEEK_AHEAD.sub("", sentence)
     start, end = fact.valid_from or said_at, "" if fact.valid_from else fact.valid_until
-    for period in _periods(sentence, at, zone):
+    for period in _periods(sentence, week or at, zone):
         if period.start is not None and begins(period, sentence, at):
             start = stamp(period.start)
         if period.end is not None and _ends(period, fact, sentence, at):
             end = stamp(period.end)
     return _worded(replace(fact, said_at=said_at, valid_from=start, valid_until=end), zone)
+
+
+def _week_meant(sentence: str, at: datetime, zone: str | tzinfo) -> datetime | None:
+    """The moment before the week that "in two weeks" means, where weekdays stand beside it; else None."""
+    ahead = _WEEK_AHEAD.search(sentence)
+    if ahead is None or not _WEEKDAY.search(_WEEK_AHEAD.sub("", sentence)):
+        return None
+    day = next((each.start for each in find_periods(ahead[0].strip(", "), at, zone)), None)
+    if day is None:
+        return None
+    local = day.astimezone(zone_of(zone) if isinstance(zone, str) else zone)
+    monday = datetime.combine(local.date() - timedelta(days=local.weekday()), time(), local.tzinfo)
+    return monday - timedelta(seconds=1)
+
+
+def _in_week(fact: Fact, week: datetime, zone: str | tzinfo) -> Fact:
+    """A fact with the dates of its weekdays in the week after a moment."""
+    zone = zone_of(zone) if isinstance(zone, str) else zone
+
+    def named(match: re.Match[str]) -> str:
+        period = next(iter(find_periods(f"on {match['day']}", week, zone)), None)
+        if period is None or period.start is None:
+            return match[0]
+        day = period.start.astimezone(zone)
+        return f"{match[0]} {day.day} {day:%B} {day.year}"
+
+    monday = (week + timedelta(seconds=1)).astimezone(zone)
+    if _WEEKDAY.search(fact.text):
+        return replace(fact, text=_WEEKDAY.sub(named, _WEEK_AHEAD.sub("", fact.text)))
+    return replace(fact, text=_WEEK_AHEAD.sub(f" in the week of {monday.day} {monday:%B} {monday.year}", fact.text))
 
 
 def _worded(fact: Fact, zone: str | tzinfo) -> Fact:

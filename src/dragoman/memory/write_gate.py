@@ -115,7 +115,9 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 """Begins what is said further of the clause before: "it's in a cast"."""
-_UNCLEAR = re.compile(r"(?:he|she|it|they|his|her|its|their|this|that|these|those|the same|so)\b", re.IGNORECASE)
+_UNCLEAR = re.compile(
+    r"(?:starting|beginning|he|she|it|they|his|her|its|their|this|that|these|those|the same|so)\b", re.IGNORECASE
+)
 _ELLIPTIC = re.compile(
     r"\b(?:do|does|is|are|am|can|has|have|will)(?: not|n['’]t) either$|\b(?:so|neither) (?:do|does|is|are|am|can|has|have) (?:i|my|we)\b",
     re.IGNORECASE,

@@ -38,6 +38,11 @@ from dragoman.memory.facts import facts
         ("We're staying from 3 to 7 June, two adults and a baby", ["We are two adults and a baby.", "We are staying from 3 to 7 June."]),
         ("We're flying to Rome on 20 June and coming back on the 30th", ["We are flying to Rome on 20 June.", "We are coming back on the 30th."]),
         ("my hubby and me bring our two cats Miso and Tofu, and he's vegan", ["We bring our two cats Miso and Tofu.", "My hubby is vegan."]),
+        ("My two kids, Nils (9) and Aline who turns 6 next month, are coming along", ["My child Nils is 9.", "My child Aline turns 6 next month."]),
+        ("I live with our two kids, Nils (9) and Aline who turns 6 next month.", ["My child Nils is 9.", "My child Aline turns 6 next month.", "I live with our two kids, Nils and Aline."]),
+        ("My kids are Nils, who is 9, and Aline, who turns 6 next month.", ["My kids are Nils and Aline.", "My child Nils is 9.", "My child Aline turns 6 next month."]),
+        ("We're planning to come in two weeks, from Monday to Friday, with the kids", ["We are planning to come in two weeks, from Monday to Friday.", "We are planning to come in two weeks, from Monday to Friday.", "We are planning to come in two weeks, with my kids."]),
+        ("We moved to Basel last weekend.", ["We moved to Basel last weekend."]),
     ],
 )  # fmt: skip
 def test_a_turn_leaves_its_facts(turn: str, texts: list[str]) -> None:

@@ -116,3 +116,17 @@ def test_no_fact_of_another_thing_speaks_of_the_users_own():
     assert speaks_of_the_same("What is my phone number?", "My phone number is 555 1234.", analyse)
     assert not speaks_of_the_same("What is my flight number?", "My phone number is 555 1234.", analyse)
     assert speaks_of_the_same("How is my boy?", "My son Tom is 7.", analyse)
+
+
+@pytest.mark.parametrize(
+    ("question", "fact", "same"),
+    [
+        ("How old is Aline?", "I am 41.", False),
+        ("What does Marco eat?", "My husband Marco is allergic to walnuts.", True),
+        ("What's Petra's job?", "I work as a nurse.", False),
+        ("Which tablets do I take on Monday?", "I take beta blockers.", True),
+        ("What do I do?", "I work as a nurse.", True),
+    ],
+)
+def test_a_fact_about_others_answers_no_question_about_somebody_with_a_name(question, fact, same):
+    assert speaks_of_the_same(question, fact, Analyser(language="en")) is same

@@ -309,3 +309,48 @@ def test_a_fresh_age_is_told_in_chinese_of_whoever_is_asked_for(talk):
     talk.at("2026-01-04T10:00Z", "我妈妈七十一岁。")
     talk.at("2026-01-05T10:00Z", "我妈妈坐轮椅。")
     assert "你妈妈七十一岁" in talk.asked("2026-01-06T10:00Z", "我妈妈多大？", "zh")
+
+
+def test_who_turns_an_age_has_the_age_before_until_then(talk):
+    talk.at("2026-03-02T09:00:00Z", "I live with our two kids, Nils (9) and Aline who turns 6 next month.")
+    assert talk.asked("2026-03-03T09:00:00Z", "How old is Aline?").startswith("5 years old")
+    assert talk.asked("2026-05-05T09:00:00Z", "How old is Aline?").startswith("6 years old")
+    assert talk.asked("2027-06-05T09:00:00Z", "How old is Aline?").startswith("7 years old")
+
+
+def test_weekdays_beside_in_two_weeks_are_of_that_week(talk):
+    talk.at("2026-03-02T09:00:00Z", "We're planning to come in two weeks, from Monday to Friday, with the kids.")
+    assert any("Monday" in text for text in talk.known("2026-03-15T09:00:00Z"))
+    assert talk.known("2026-03-22T09:00:00Z") == []
+
+
+def test_a_weekend_is_no_part_of_a_home(talk):
+    talk.at("2026-04-20T09:00:00Z", "We moved to Basel last weekend.")
+    assert talk.known("2026-04-21T09:00:00Z") == ["I live in Basel."]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "before"),
+    [
+        ("I work as a nurse at the Lindenhof.", "I got a new job at the Unispital.", "a nurse at the Lindenhof"),
+        ("I work four days a week as a nurse, Wednesdays are free.", "I've got a new job as a teacher.", "a nurse"),
+        ("I work at Roche.", "I have a new job at Novartis.", "Roche"),
+    ],
+)
+def test_a_new_job_ends_the_one_before(talk, first, second, before):
+    talk.at("2026-03-02T09:00:00Z", first)
+    talk.at("2026-04-02T09:00:00Z", second)
+    assert before in (talk.asked("2026-04-03T09:00:00Z", "What was my previous job?") or "")
+
+
+def test_what_no_rule_placed_is_no_history_of_something_else(talk):
+    talk.at("2026-03-02T09:00:00Z", "My mother can't climb stairs until the end of March.")
+    talk.at("2026-03-03T09:00:00Z", "My neighbour helped me to find the job at the mill.")
+    assert "mother" not in (talk.asked("2026-05-01T09:00:00Z", "What was my previous job?") or "")
+
+
+def test_what_starts_later_begins_then(talk):
+    talk.at("2026-03-02T09:00:00Z", "I work at Roche.")
+    talk.at("2026-03-04T09:00:00Z", "I got a new job at Novartis, starting in June.")
+    assert talk.known("2026-03-05T09:00:00Z") == ["I work at Roche."]
+    assert talk.known("2026-06-05T09:00:00Z") == ["I got a new job at Novartis from 1 June 2026 on."]

@@ -194,3 +194,41 @@ def test_a_question_whether_something_still_holds_is_answered(make):
     room.say("I moved to Basel in May.")
     found = room.memory.recollect(Context.of("Do I still live in Basel?", scope=ANA))
     assert found is not None and found.kind == "yes"
+
+
+@pytest.fixture
+def told(make):
+    """Says some sentences, and gives the answer of memory to a question."""
+
+    def ask(*turns):
+        room = make()
+        for text in turns[:-1]:
+            room.say(text)
+        found = room.memory.recollect(Context.of(turns[-1], scope=ANA))
+        return "" if found is None else recollection_reply(found, "en")
+
+    return ask
+
+
+@pytest.mark.parametrize("question", ["What pets do we have?", "Which animals do I have?", "what pets have I got"])
+def test_pets_are_listed_whether_they_were_told_with_a_name_or_a_kind(told, question):
+    answer = told("Our cat is called Mochi.", "We have a tortoise, Herr Schmidt.", "I live in Bern.", question)
+    assert "cat is called Mochi" in answer and "tortoise" in answer and "Bern" not in answer
+
+
+def test_children_are_listed_each_once(told):
+    answer = told("My son Nils is 9.", "My daughter Aline is 5.", "We come with the kids.", "Which children do I have?")
+    assert answer == "You told me: your son Nils is 9, and your daughter Aline is 5."
+
+
+def test_an_animal_that_died_is_had_no_longer(told):
+    cat = "Our cat is called Mochi.", "Our cat Tofu is 3."
+    assert "Mochi" not in told(*cat, "Mochi died yesterday.", "What pets do we have?")
+    assert told("Our cat is called Mochi.", "Mochi died yesterday.", "Do we have a cat?").startswith("No")
+    assert told("We have a dog called Rex.", "Rex passed away.", "Do we have a dog?").startswith("No")
+    assert told(*cat, "Mochi died yesterday.", "Do we have a cat?").startswith("Yes")
+
+
+def test_who_is_vegan_is_vegetarian(told):
+    assert told("My sister Petra is vegan.", "Is Petra vegetarian?").startswith("Yes")
+    assert told("I am vegan.", "Am I a vegetarian?").startswith("Yes")

@@ -33,10 +33,25 @@ _NAMED_AGE = (
     r"(?-i:[A-ZÀ-Þ])[\w'’-]+(?: ?\(\d{1,2}(?: (?:years?|months?)(?: old)?)?\)|,? (?:who (?:is|has) (?:just |only |now )*(?:turned )?|is |aged )?\d{1,2}"
     r"(?: (?:years?|months?)(?: old)?)?(?! ?(?:kg|kilos?|cm|m|metres?)\b))"
 )
+_LISTED_ROLE = (
+    r"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|grandsons|granddaughters|nephews"
+    r"|nieces|dogs|cats|brothers|sisters|siblings|friends)(?: are| called| named|,|:)* "
+)
 _LISTED = re.compile(
-    rf"\b(?P<role>kids|children|sons|daughters|boys|girls|twins|grandchildren|grandkids|grandsons|granddaughters|nephews"
-    rf"|nieces|dogs|cats|brothers|sisters|siblings|friends)(?: are| called| named|,|:)* "
-    rf"(?P<list>{_NAMED_AGE}(?:(?:,| and|, and| &) {_NAMED_AGE})+)",
+    rf"{_LISTED_ROLE}(?P<list>{_NAMED_AGE}(?:(?:,| and|, and| &) {_NAMED_AGE})+)",
+    re.IGNORECASE,
+)
+_RELATIVE = (
+    r",? who(?: (?P<said>(?:is|was|has|turns|will|lives|goes|likes|loves|hates|cannot|can|does|eats|needs|wears|uses)\b[^,;()]{2,60}?)"
+    r"(?=,|;|\)|$| and (?-i:[A-ZÀ-Þ])))"
+)
+_EITHER = rf"(?:{_NAMED_AGE}|(?-i:[A-ZÀ-Þ])[\w'’-]+{_RELATIVE.replace('?P<said>', '?:')})"
+_DESCRIBED = re.compile(
+    rf"{_LISTED_ROLE}(?P<list>{_EITHER}(?:(?:,| and|, and| &) {_EITHER})+)(?P<after>,)?", re.IGNORECASE
+)
+"""A list in which somebody is described and not aged: "two kids, Nils (9) and Aline, who turns 6 in May"."""
+_ONE_DESCRIBED = re.compile(
+    rf"(?<![\w'’-])(?P<name>(?-i:[A-ZÀ-Þ])[\w'’-]{{1,30}}+)(?: ?\((?P<age>\d{{1,2}}[^)]{{0,12}})\)|,? (?:aged )?(?P<age2>\d{{1,2}})\b|{_RELATIVE})",
     re.IGNORECASE,
 )
 _AGES = re.compile(
@@ -80,7 +95,7 @@ LONGEST_FRAGMENT = 160
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A full sentence and the slots of the facts that it may state."""
+    """A full sentence and the slots of the facts that it may state: all where none are named."""
 
     text: str
     slots: frozenset[str]
@@ -88,7 +103,7 @@ class Completed:
     def allows(self, relation: str) -> bool:
         """Whether a fact of a relation may be learned from it."""
         slot = relation.rstrip("!")
-        return slot in self.slots or slot.partition(" ")[0] in self.slots & {"favourite"}
+        return not self.slots or slot in self.slots or slot.partition(" ")[0] in self.slots & {"favourite"}
 
 
 def completed(text: str, *, asks: bool = False) -> Completed | None:
@@ -144,7 +159,15 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
                 Completed(f"My {of} {name} is {age}", frozenset(("age",))) for name, age in zip(*each, strict=True)
             ]
             return sentences, text[: several.start("cut")] + text[several.end("cut") :]
+    return _listed(text)
+
+
+def _listed(text: str) -> tuple[list[Completed], str]:
+    """The same of a list of people in which each has an age or is described."""
+    described = _DESCRIBED.search(text)
     match = _LISTED.search(text)
+    if described is not None and (match is None or len(described["list"]) > len(match["list"])):
+        return _described(described, text)
     if match is None:
         return [], text
     role = singular(match["role"].lower())
@@ -152,6 +175,18 @@ def named_with_ages(text: str) -> tuple[list[Completed], str]:
     statements = [Completed(f"My {role} {name} is {age}", frozenset(("age",))) for name, age in named]
     names = " and ".join(filter(None, (", ".join(name for name, _ in named[:-1]), named[-1][0])))
     return statements, f"{text[: match.start('list')]}{names}{text[match.end('list') :]}"
+
+
+def _described(match: re.Match[str], text: str) -> tuple[list[Completed], str]:
+    """What a list of people says of each of them, and the text with their names alone."""
+    role, names, statements = singular(match["role"].lower()), [], []
+    for one in _ONE_DESCRIBED.finditer(match["list"]):
+        age = one["age"] or one["age2"]
+        said = f"is {age}" if age else one["said"]
+        statements.append(Completed(f"My {role} {one['name']} {said}", frozenset(("age",) if age else ())))
+        names.append(one["name"])
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return statements, f"{text[: match.start('list')]}{listed}{text[match.end() :]}"
 
 
 def _lowered(match: re.Match[str]) -> str:

@@ -23,6 +23,8 @@ _TAIL = re.compile(
 )
 _SPLIT_VALUE = re.compile(r"(?<!\s)\s*+\(.*|(?:,|(?<!\s))\s++(?:by the way|you know)\b.*", re.IGNORECASE)
 _PREPOSITION = re.compile(r" (?:with|by|on|at|in|from|until|till|for)$")
+_STRANDED = re.compile(r"(?:,\s*)+(?=,|$)")
+"""Commas around something that was taken out."""
 _ASKED = re.compile(r"\b(?:what|who|where|which|whether|how)\b", re.IGNORECASE)
 _SHARED = Lazy({"folk": rf"\b{fragment('folk')}"})
 _MANNERED = re.compile(
@@ -109,18 +111,21 @@ def clause_facts(clause: SubjectClause, said: str) -> list[Fact]:
     "I come on Friday with two bikes" is "I come on Friday" and "I come with two bikes": either may be corrected.
     """
     read = list(_stated_facts(clause, said))
+    if sum(each.relation == "arrival" for each in read) > 1:  # "in two weeks, from Monday to Friday"
+        read = [each for each in read if each.relation != "arrival" or not each.value.startswith("in ")]
     return [replace(each, text=_alone(each, read)) for each in read]
 
 
 def _alone(fact: Fact, others: Sequence[Fact]) -> str:
     """The sentence of a fact without the values of other facts that it was said with."""
     text = fact.text.rstrip(".")
-    for other in others:
-        if other is not fact and other.text == fact.text and other.value != fact.value:
+    for other in sorted(others, key=lambda each: -len(each.value)):  # "from Monday to Friday" before its "Monday"
+        overlaps = other.value in fact.value or fact.value in other.value
+        if other is not fact and other.text == fact.text and not overlaps:
             article = next((word for word in (" a", " an", " the") if f"{word} {other.value}" in text), "")
             before, phrase, after = text.partition(f"{article} {other.value}")
-            if phrase and not fact.value.startswith(other.value):
-                text = _PREPOSITION.sub("", before) + after
+            if phrase:
+                text = _STRANDED.sub("", _PREPOSITION.sub("", before.rstrip(" ,")) + after)
     return f"{text}."
 
 

@@ -33,13 +33,22 @@ _TOKEN = re.compile(r"[\w'’]+|[?!]")
 _OWN = re.compile(
     r"\b(?:my|our) (?P<owner>[\w-]+)(?:(?:['’]s?)? (?P<noun>[\w-]+)(?=[\s?.!]*$)|(?=['’]))?", re.IGNORECASE
 )
+_NAMED = re.compile(
+    r"\b(?i:is|are|was|were|does|do|did|has|have|had|can|will|should|must) (?P<one>[A-ZÀ-Þ][\w-]+)"
+    r"|(?P<owner>[A-ZÀ-Þ][\w-]+)['’]s\b"
+)
+"""Somebody whom a question names as its subject."""
 _NUMBER = re.compile(r"\d+")
+_NO_NAMES = frozenset("I What Who Where When Which How That It There Here".split())
 _MARKS = re.compile(r"[\s，。？?！!.]")
 
 
 def speaks_of_the_same(question: str, fact: str, analyse: Callable[[str], tuple[str, ...]]) -> bool:
     """Whether a fact names what an English question calls the user's own: no phone answers "my flight number"."""
     told, roles = {*analyse(fact)}, {canonical(word) for word in _TOKEN.findall(fact.lower())}
+    named = {match["one"] or match["owner"] for match in _NAMED.finditer(question)} - _NO_NAMES
+    if not all(set(analyse(name)) <= told for name in named):  # "How old is Aline?" is not answered by "I am 41."
+        return False
     return all(
         canonical(word.lower()) in roles or set(analyse(word)) <= told
         for match in _OWN.finditer(question)

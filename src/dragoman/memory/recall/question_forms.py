@@ -81,6 +81,12 @@ _HAS_SOMEBODY = re.compile(
     re.IGNORECASE,
 )
 MARRIED = "married"
+_LISTED = re.compile(
+    r"(?:what|which)(?: kinds? of| other)? (?P<role>[a-z-]+) (?:(?:do|did) (?:i|we) (?:have|own|keep)|have (?:i|we) got)",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(r"(?:my|our) (?:previou|previous|former|old|last|first|current|new|next)", re.IGNORECASE)
+"""Words between "my" and a slot that name nobody: "my previous job"."""
 USER_WORDS = frozenset("i we me us my our myself".split())
 
 
@@ -96,7 +102,8 @@ def slot_asked_for(question: str) -> tuple[str, str] | None:
         match = pattern.fullmatch(question)
         if match is not None:
             groups = match.groupdict()
-            return slot, groups.get("who") or groups.get("who2") or ""
+            who = groups.get("who") or groups.get("who2") or ""
+            return slot, who.partition(" ")[0] if _EARLIER.fullmatch(who) else who
     return None
 
 
@@ -122,6 +129,12 @@ def role_asked_for(question: str) -> str | None:
     """The role of somebody whom the user may have: "dog" of "Do I have a dog", `MARRIED` of "Am I married"."""
     match = _HAS_SOMEBODY.fullmatch(question)
     return None if match is None else (match["state"] or match["role"]).lower()
+
+
+def roles_listed(question: str) -> str | None:
+    """The people or animals of which a question wants a list: "pets" of "What pets do we have"."""
+    match = _LISTED.fullmatch(question)
+    return None if match is None else match["role"].lower()
 
 
 def plain_question(text: str) -> str | None:

@@ -22,6 +22,7 @@ from dragoman.memory.recall.question_forms import (
     person_asked_about,
     plain_question,
     role_asked_for,
+    roles_listed,
     slot_asked_for,
     statement_asked_for,
     what_was_told,
@@ -42,6 +43,7 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "grandchild": frozenset(("grandchild", "grandson", "granddaughter")),
     "partner": frozenset(("partner", "husband", "wife", "boyfriend", "girlfriend")),
     "pet": words("pets"),
+    "animal": words("pets"),
     "dog": frozenset("dog labrador terrier poodle beagle collie greyhound dachshund retriever spaniel".split()),
 }
 _OWN_MATTERS = frozenset(
@@ -52,6 +54,12 @@ _OWN_MATTERS = frozenset(
 _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "marital status"))
 """Relations with one value: another value than the asked one means no."""
 _DIETS = frozenset("vegetarian vegan pescatarian pescetarian".split())
+_GONE = re.compile(
+    r"\b(?:died|dead|passed (?:away|on)|put (?:down|to sleep)|ran away|(?:gave|given)\b.*\baway|sold|rehomed"
+    r"|no longer have)\b",
+    re.IGNORECASE,
+)
+"""Says that somebody or an animal is the user's no longer."""
 _MEATLESS = frozenset("meat pork beef lamb chicken steak bacon sausage".split())
 _ALIKE = {"allergy": ("avoids", "condition", "diet")}
 """Relations that say something of what was asked, where nothing else does."""
@@ -142,12 +150,37 @@ class _Questions:
         about = person_asked_about(question)
         if about is not None:
             return self._about(about)
+        listed = roles_listed(question)
+        if listed is not None and (everyone := self._everyone(_roles_of(listed))):
+            return _recollection("known", everyone)
         rows = facts_asked_for(question, self._known, self._analyse, self._keys_of)
         if rows:
             return _recollection("known", rows[-_MOST_SHOWN:])
         reply = self._yes_or_no(question)
         owned = whether_so(question, self._known, self._analyse, self._keys_of) if reply is None else None
         return reply if owned is None else _recollection("yes" if owned[0] else "no", owned[1:])
+
+    def _everyone(self, roles: frozenset[str]) -> list[Passage]:
+        """One fact of each person or animal of some roles, without those whom the user has no longer."""
+        names = {name.casefold() for name, role in self._people.items() if canonical(role) in roles}
+        chosen: dict[str, Passage] = {}
+        for row, fact in self._known:
+            subject, kinds = fact.subject.casefold(), map(_one, re.findall(r"[\w-]+", fact.value.casefold()))
+            is_one = subject in names or canonical(_one(fact.role)) in roles
+            is_owned = fact.slot in ("pet", "family") and {canonical(kind) for kind in kinds} & roles
+            named = {name for name in names if name in row.text.casefold()} or {subject if is_one else row.id}
+            if (is_one or is_owned) and not _GONE.search(row.text) and not named & chosen.keys():
+                chosen.update((name, row) for name in named if not self._is_gone(name))
+        return list({row.id: row for row in chosen.values()}.values())
+
+    @staticmethod
+    def _names(row: Passage, person: tuple[str, str]) -> bool:
+        return person[0].casefold() in row.text.casefold()
+
+    def _is_gone(self, name: str) -> bool:
+        """Whether the user said that somebody has died or is theirs no longer."""
+        mention = re.compile(rf"(?<![\w'’-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
+        return any(_GONE.search(row.text) and mention.search(row.text) for row, _ in self._known)
 
     def _keys_of(self, named: str) -> frozenset[str]:
         who = self._who(named)
@@ -227,9 +260,11 @@ class _Questions:
             ended = [
                 row
                 for row, fact in self._known
-                if fact.slot in ("pet!", "family!") and roles & set(fact.value.lower().split())
+                if (fact.slot in ("pet!", "family!") and roles & set(fact.value.lower().split()))
+                or (_GONE.search(row.text) and any(self._names(row, each) for each in people))
             ]
-            if ended:
+            people = [each for each in people if not self._is_gone(each[0])]
+            if ended and not people:
                 return _recollection("no", ended[-1:])
             if people:
                 keys = {name.casefold() for name, _ in people}
@@ -301,6 +336,10 @@ class _Questions:
             if self._meets(asked, fact):
                 is_same = fact.relation in (base, asked.relation) and _denies(fact) == _denies(asked)
                 return _recollection("yes" if is_same else "no", [row])
+        if base == "diet" and asked.value.casefold() == "vegetarian":  # who is vegan is
+            vegan = [row for row, fact in rows if fact.value.casefold() == "vegan"]
+            if vegan and not _denies(asked):
+                return _recollection("yes", vegan[-1:])
         eaten = set(asked.value.casefold().split()) & _MEATLESS
         if base in ("diet", "likes") and eaten:
             meatless = [row for row, fact in alike if fact.relation == "diet" and fact.value.casefold() in _DIETS]

@@ -10,7 +10,7 @@ from dragoman.core.clock import stamp
 from dragoman.core.protocols import Encoder
 from dragoman.core.values import Context, HistoryKind, Passage, Recollection
 from dragoman.decision.times import Period, find_periods
-from dragoman.memory.ages import age_at, birthday_of, is_age, is_birthday
+from dragoman.memory.ages import age_at, birthday_of, is_age, is_birthday, turned_at
 from dragoman.memory.deletion.forgetting import fitting
 from dragoman.memory.recall.history import EVER, believed, is_current, told, valid
 from dragoman.memory.recall.topics import Topic, topic_of
@@ -77,6 +77,8 @@ _PAST = re.compile(
 )
 """Asks for more than what holds now."""
 _MOST = 50
+_UNPLACED = "about"
+"""The slot of facts that no rule places: two of them need not be about the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,8 @@ def _how_old(asking: Asking) -> Recollection | None:
         row for row, fact in zip(asking.live, facts, strict=True) if fact.subject == subject and is_birthday(fact)
     ]
     born = birthday_of(subject, facts)
+    if not ages and births and (turned := turned_at(fact_of(births[-1]), asking.at, asking.zone)) is not None:
+        return replace(asking.made("age", births[-1:]), value=str(turned))
     if not ages and (born is None or not born.year):
         return None
     if ages and born is None and ages[-1].meta.get("said_at", "") > stamp(asking.at - timedelta(days=180)):
@@ -198,8 +202,7 @@ def _how_old(asking: Asking) -> Recollection | None:
     age = age_at(fact_of(ages[-1]) if ages else None, born, asking.at, asking.zone)
     if age is None:
         return None
-    value = str(age.least) if age.least == age.most else f"{age.least}-{age.most}"
-    return replace(asking.made("age", [*ages[-1:], *births[-1:]]), value=value)
+    return replace(asking.made("age", [*ages[-1:], *births[-1:]]), value=str(age))
 
 
 def _since_when(asking: Asking) -> Recollection | None:
@@ -224,7 +227,7 @@ def _before(asking: Asking) -> Recollection | None:
     topic = _topic(asking)
     if topic is None:
         return None
-    whole = replace(topic, text="")
+    whole = replace(topic, text="") if topic.slot != _UNPLACED else topic
     rows = whole.of(asking.rows)
     named = topic.named(rows)
     past = _past(rows, asking)
