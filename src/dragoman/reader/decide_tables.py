@@ -64,7 +64,8 @@ def by_table(
         row_named = named_row(question, rows, analyse, turn=turn)
         cell = cell_for(question, best.sentence, told, analyse, turn=turn) if row_named is None else None
         if cell is not None and cell.decision is None:  # the column alone is named
-            alike = _as_near(options, rows, told, question)
+            is_one = compared_column(question, rows) is not None  # "the last boat" is one row
+            alike = [] if is_one else _as_near(options, rows, told, question)
             return Answer((replace(best, sentence=_column(alike, cell.column) if len(alike) > 1 else cell.text),))
         other = row_named if row_named is not None and row_named != best.sentence else None
         return Answer((replace(best, sentence=other),)) if other is not None else None
