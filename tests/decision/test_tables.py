@@ -6,6 +6,7 @@ import pytest
 
 from dragoman.decision import pick
 from dragoman.decision.tables.cells import cell_for, lookup, row_for
+from dragoman.decision.tables.rows import compared_column
 
 
 def words(text):
@@ -39,6 +40,7 @@ WALKS = (
         ("What is the cheapest boat on Saturday?", ("Tern",), "9.50 euros"),
         ("How many boats are there on Sunday?", ("Tern", "Petrel", "Heron"), "3"),
         ("How many boats go on Tuesday?", ("Gull", "Tern"), "2"),
+        ("How many boats are there?", ("Gull", "Tern", "Petrel", "Heron"), "4"),
         ("Which of them go on Sundays?", ("Tern", "Petrel", "Heron"), "Tern, Petrel, Heron"),
         ("Which boats leave after 5 pm?", ("Petrel", "Heron"), "Petrel, Heron"),
         ("Which boats cost less than 12 euros?", ("Tern", "Heron"), "Tern, Heron"),
@@ -75,7 +77,7 @@ def test_chinese_rows():
 
 @pytest.mark.parametrize(
     "question",
-    ["Who built the boats?", "Which boat is the heaviest?", "Where do the boats leave?", "How many boats are there?"],
+    ["Who built the boats?", "Which boat is the heaviest?", "Where do the boats leave?", "How many seats are there?"],
 )
 def test_question_that_the_table_does_not_answer(question):
     assert pick(question, BOATS) is None
@@ -159,3 +161,11 @@ def test_a_row_with_one_cell_is_found_by_its_day():
 )
 def test_hours_are_compared_by_their_end_or_their_beginning(question, label):
     assert pick(question, OFFICE).labels == (label,)
+
+
+def test_a_column_whose_values_cannot_be_compared_is_given_whole():
+    rows = ("session: Otters; price: 320", "session: Eagles; price: 610", "session: Family; price: 280 per person")
+    assert pick("What is the most expensive session?", rows) is None
+    column = compared_column("What is the most expensive session?", rows)
+    assert column == ("price", [("Otters", "320"), ("Eagles", "610"), ("Family", "280 per person")])
+    assert compared_column("Which session is for my son?", rows) is None

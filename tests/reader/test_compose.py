@@ -52,3 +52,11 @@ def test_checks_take_a_likely_verdict_for_what_it_says():
 )
 def test_a_column_is_named_where_its_value_does_not_say_what_it_is(row, words):
     assert row_sentence(row) == words
+
+
+def test_a_table_row_before_a_sentence_ends_with_a_full_stop():
+    from dragoman.reader.compose import quoted
+
+    assert quoted(["Guest room: 25 euros", "It can be booked for five nights."], "en") == (
+        "Guest room: 25 euros. It can be booked for five nights."
+    )

@@ -19,6 +19,8 @@ SOCIAL = [
     ("Hi, how are you?", "wellbeing"),
     ("你今天好吗", "wellbeing"),
     ("ok cool", "acknowledgement"),
+    ("haha you are good", "acknowledgement"),
+    ("thanks a lot, you're a star", "thanks"),
     ("😀", "acknowledgement"),
     ("好的", "acknowledgement"),
 ]

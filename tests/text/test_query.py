@@ -203,3 +203,14 @@ def test_any_dialogue_has_a_query_that_ends_with_its_turn(texts):
 )
 def test_the_query_is_the_question_itself_in_the_words_of_whom_it_is_about(turn, asked):
     assert standalone(Context.of(turn)).text == asked
+
+
+def test_the_columns_of_a_row_that_was_said_are_no_topic():
+    said = "Eagles: 15 to 28 July, Ages 13 to 15, Price 610. You told me that your son Ole is 14. (Sessions)"
+    carried = standalone(Context.of("Which session fits him?", said, "What does it cost?")).carried
+    assert "Eagles" in carried and not {"Ages", "Price", "July", "Ole"} & set(carried.split())
+
+
+def test_what_somebody_tells_about_themselves_carries_no_topic():
+    told = "I'm bringing my surfboard, its 2.20 m"
+    assert standalone(Context.of("What discount do I get?", "Discounts cannot be combined.", told)).carried == ""

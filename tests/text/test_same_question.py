@@ -1,7 +1,13 @@
 import pytest
 
 from dragoman.core.values import Context, Turn
-from dragoman.text.same_question import about_another, after_correction, with_condition
+from dragoman.text.same_question import (
+    about_another,
+    after_correction,
+    with_another_thing,
+    with_another_value,
+    with_condition,
+)
 
 
 def dialogue(*texts: str) -> Context:
@@ -83,3 +89,43 @@ def test_a_question_of_its_own_takes_nothing_from_the_one_before(turn):
 def test_what_is_said_of_somebody_else_stands_behind_their_name():
     context = dialogue("Can Ana use the sauna?", "Yes.", "and my flatmate, she's only 14")
     assert about_another(context, list) == "Can my flatmate use the sauna?"
+
+
+@pytest.mark.parametrize(
+    ("question", "turn", "whole"),
+    [
+        ("What would a parking space cost me?", "And the garage?", "What would the garage cost me?"),
+        ("When does breakfast start?", "and dinner?", "When does dinner start?"),
+        ("Is there parking at the hotel?", "What about wifi?", "Is there wifi at the hotel?"),
+        (
+            "How much is the day ticket for children?",
+            "and the season ticket?",
+            "How much is the season ticket for children?",
+        ),
+        ("When is form C due?", "And form A?", "When is form A due?"),
+        ("How much is it for students?", "and for children?", "How much is it for children?"),
+        ("What does a bag cost online?", "And at the airport?", "What does a bag cost online at the airport?"),
+    ],
+)
+def test_a_turn_that_only_names_a_thing_asks_the_question_before_about_it(question, turn, whole):
+    assert with_another_thing(dialogue(question, "So and so.", turn)) == whole
+
+
+@pytest.mark.parametrize(
+    ("question", "turn"),
+    [
+        ("What does it cost?", "And the Flex fare?"),  # nothing of the question gives way
+        ("Can the dog and the cat come?", "And the horse?"),  # which of the two?
+        ("Can I use the sauna?", "And Lisbon?"),
+        ("Can I use the sauna?", "And is the pool warm?"),
+        ("I live in Bern.", "And the garage?"),
+        ("Can I use the sauna?", "The pool is warm."),
+    ],
+)
+def test_a_thing_that_replaces_nothing_clearly_asks_anew(question, turn):
+    assert with_another_thing(dialogue(question, "So and so.", turn)) is None
+
+
+def test_each_of_several_values_replaces_one_of_its_kind():
+    asked = dialogue("When does the last boat leave on a Sunday in August?", "At 20:40.", "And on a Monday in January?")
+    assert with_another_value(asked) == "When does the last boat leave on a Monday in January?"

@@ -36,7 +36,14 @@ from dragoman.text.parts import told_and_asked
 from dragoman.text.question_kind import question_kind
 from dragoman.text.quotations import own_words
 from dragoman.text.reference import leaning, names_within
-from dragoman.text.same_question import about_another, after_correction, told_after, with_another_value, with_condition
+from dragoman.text.same_question import (
+    about_another,
+    after_correction,
+    told_after,
+    with_another_thing,
+    with_another_value,
+    with_condition,
+)
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
 from dragoman.text.spelling import spelt
@@ -244,7 +251,7 @@ class TurnLearning:
             return [fact_of(row) for row in recall(context.scope)] if recall else []
 
         whole = about_another(context, lambda: [fact.text for fact in known()])
-        whole = whole or with_condition(context) or with_another_value(context)
+        whole = whole or with_condition(context) or with_another_value(context) or with_another_thing(context)
         text = spelt(turn.text) if whole is None else whole
         both = told_and_asked(text)
         history = context.history if both is None else (*context.history, replace(turn, text=both[0]))

@@ -13,6 +13,10 @@ from dragoman.decision.values import Decision
 from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
 
+_ON_TERMS = re.compile(
+    r"\bno \w+ (?:kitchen|menu|meals?|food|dish(?:es)?)\b|\bonly\b|\bmust\b|\bneeds? to\b|\b(?:tell|let|ask|order|inform)\b|\b(?:before|after)\b"
+)
+"""Serves a diet on terms that code does not compare: ordered in time, at some places only."""
 _WITHOUT_FOOD = re.compile(
     r"\b(?:no|without|free of|free from|not contain|instead of)(?: any)?(?: [a-z]+,?)? $|不含$|无$|没有$"
 )
@@ -112,6 +116,8 @@ def _allowed(
     fact = next(iter(avoided.values()))
     for diet, groups in taxonomy.diets.items():
         if re.search(rf"(?<!not ){diet}", text) and not re.search(rf"\bnot (?:suitable for )?{diet}|非{diet}", text):
+            if _ON_TERMS.search(text):
+                return None
             covered = all(food in groups or food == diet for food in avoided)
             if covered or any(k.name == diet for k in diets):
                 return Decision("yes", fact=fact.text, clause=diet, reason=f"is {diet}", confidence=0.85)

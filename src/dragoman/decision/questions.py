@@ -32,7 +32,8 @@ _FREE = re.compile(r"\bfree\b|\bfor nothing\b|\bwithout paying\b|免费|免票")
 _DISCOUNT = re.compile(r"\bdiscount|\breduc|\bconcession|\bhalf[- ]price|\bcheaper|优惠|半价|打折|折扣")
 _FORBID = re.compile(
     r"\bforbidden\b|\bprohibited\b|\bbanned\b|\bnot (?:allowed|permitted)\b|\billegal\b|\bagainst the rules\b|\b(?:a problem|an issue|a no-go|off[- ]limits|ruled out|excluded)\b"
-    r"|\bturn(?:ed)? (?:(?:me|us|him|her|them) )?away\b|\b(?:am|is|are) [^?]{0,40}\btoo (?:old|young|tall|short|big|small|heavy|late|early|large|long)\b|禁止|不可以.*吗|不能.*吗|不准"
+    r"|\bturn(?:ed)? (?:(?:me|us|him|her|them) )?away\b|\b(?:am|is|are) [^?]{0,40}\btoo (?:old|young|tall|short|big|small|heavy|late|early|large|long)\b"
+    r"|\btoo (?:many|much)\b|\b(?:a |any )(?:risk|danger)\b|\bdangerous\b|\bunsafe\b|\brules? (?:me|us|him|her|them|that|it) out\b|禁止|不可以.*吗|不能.*吗|不准"
 )
 _REQUIRE = re.compile(
     r"\b(?:have|has|had|need|needs) to\b|^(?:must|need)\b|\b(?:do|does|will|would) .*\bneed\b|\brequired?\b|\bobligatory\b|\bmandatory\b|\bcompulsory\b"

@@ -99,8 +99,11 @@ def told(facts: Sequence[str], language: str) -> str:
 
 
 def quoted(texts: Sequence[str], language: str) -> str:
-    """Sentences of the evidence one after the other."""
-    return ("" if language == "zh" else " ").join(dict.fromkeys(text.strip() for text in texts))
+    """Sentences of the evidence one after the other; a table row before a sentence ends with a full stop."""
+    *before, last = dict.fromkeys(text.strip() for text in texts) or [""]
+    end = "。" if language == "zh" else "."
+    ended = [text if not text[-1:].isalnum() else text + end for text in before]
+    return ("" if language == "zh" else " ").join([*ended, last])
 
 
 def attribution(piece: Evidence, language: str) -> str:

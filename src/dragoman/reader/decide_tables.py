@@ -23,13 +23,15 @@ from dragoman.decision.tables.cells import (
 )
 from dragoman.decision.tables.lists import points
 from dragoman.decision.tables.own_group import own_group
-from dragoman.decision.tables.rows import pick
+from dragoman.decision.tables.rows import compared_column, pick
 from dragoman.reader.compose import Answer
 from dragoman.text import lazy_re as re
 from dragoman.text.sentences import sentences
 
 _MOST_ROWS = 6
 _MOST_FITTING = 3
+_AS_NEAR = 0.15
+"""How much farther than the nearest row of a table another may stand for its value to be said too."""
 _ANYTHING = re.compile(
     r"\b(?:any|some)(?:thing| (?:courses?|clubs?|groups?|events?|activit(?:y|ies)|offers?|class(?:es)?))\b[^?]{0,40}\b"
     r"(?:for|suits?|suitable)\b",
@@ -62,7 +64,9 @@ def by_table(
         row_named = named_row(question, rows, analyse, turn=turn)
         cell = cell_for(question, best.sentence, told, analyse, turn=turn) if row_named is None else None
         if cell is not None and cell.decision is None:  # the column alone is named
-            return Answer((replace(best, sentence=cell.text),))
+            is_one = compared_column(question, rows) is not None  # "the last boat" is one row
+            alike = [] if is_one else _as_near(options, rows, told, question)
+            return Answer((replace(best, sentence=_column(alike, cell.column) if len(alike) > 1 else cell.text),))
         other = row_named if row_named is not None and row_named != best.sentence else None
         return Answer((replace(best, sentence=other),)) if other is not None else None
     row, cell = named
@@ -90,17 +94,44 @@ def by_own_group(
     return replace(table, options=(*said, beside[own.sentence]), facts=used, compared=True)
 
 
+def _as_near(options: Sequence[Option], rows: Sequence[str], told: Sequence[str], question: str) -> list[str]:
+    """The rows of a table that are as near to a question as the nearest, without those for others than the user."""
+    scores = {option.sentence: option.score for option in reversed(options)}  # the best of each
+    best = max(scores.get(row, 0.0) for row in rows)
+    near = [row for row in rows if row in scores and scores[row] >= best - _AS_NEAR]
+    decisions = {row: row_verdict(row, told, question) for row in near} if told else {}
+    own = [row for row in near if (decision := decisions.get(row)) is None or decision.verdict != "no"]
+    return own if len(own) <= _MOST_ROWS else []
+
+
+def _column(rows: Sequence[str], column: str) -> str:
+    """A column of a table in words: "Change fee: Light 60 euros, Classic 30 euros, Flex free"."""
+    read = [row for text in rows if (row := read_row(text)) is not None]
+    return _listed(column, [(row.label, dict(row.cells).get(column, "")) for row in read])
+
+
+def _listed(name: str, values: Sequence[tuple[str, str]]) -> str:
+    between = "; " if any("," in label + value for label, value in values) else ", "
+    return f"{name}: {between.join(f'{label} {value}' for label, value in values if value)}."
+
+
 def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
-    """The row that a superlative chooses from a table whose columns the question names, however far its rows stand."""
+    """What a superlative or a count says of a table that the question names, however far its rows stand."""
+    asked = roots(analyse(question))
     for option in options[:_MOST_ROWS]:
         row = read_row(option.sentence)
         if row is None:
             continue
         rows = [unit for unit in sentences(option.evidence.text) if read_row(unit) is not None]
+        names = " ".join(part.partition(":")[0] for part in option.sentence.split(";"))
+        if not roots(analyse(names)) & asked:
+            continue
         choice = pick(question, rows)
-        columns = " ".join(part.partition(":")[0] for part in option.sentence.split(";"))
-        if choice is not None and choice.kind == "superlative" and roots(analyse(columns)) & roots(analyse(question)):
+        if choice is not None and choice.kind != "list":
             return _picked(question, rows, option)
+        column = compared_column(question, rows) if choice is None else None
+        if column is not None and len(column[1]) <= _MOST_ROWS:
+            return Answer((replace(option, sentence=_listed(*column), fact=None),), compared=True)
     return None
 
 
@@ -141,8 +172,12 @@ def own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str,
 def _picked(question: str, rows: Sequence[str], option: Option) -> Answer | None:
     """The rows that a question chooses by comparing them: the cheapest, those on Sundays."""
     choice = pick(question, rows)
-    if choice is None or choice.kind == "count" or len(choice.rows) > _MOST_ROWS:
+    if choice is None or len(choice.rows) > _MOST_ROWS:
         return None
+    if choice.kind == "count":
+        between = "; " if any("," in label for label in choice.labels) else ", "
+        named = f": {between.join(choice.labels)}." if choice.labels else "."
+        return Answer((replace(option, sentence=f"{choice.answer}{named}", fact=None),), compared=True)
     texts = [row_sentence(row) for row in choice.rows]
     if choice.kind == "superlative" and len(choice.labels) == 1:
         column = f" ({choice.column})" if choice.column else ""

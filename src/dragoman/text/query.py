@@ -52,6 +52,12 @@ _LEAVE = re.compile(
     re.IGNORECASE,
 )
 """A wish and the question whether it is allowed: "We want to camp four nights. Is that ok?"."""
+_OF_ONESELF = re.compile(r"(?:i|we|my|our)(?:['’](?:m|ve|re|ll|d))?\b", re.IGNORECASE)
+_TOLD_BACK = re.compile(r"\bYou told me that [^.!?]*+[.!?]?|\byou told me that [^.!?]*?(?=[.!?])")
+_ROW_SAID = re.compile(r"(?P<label>[^:.!?()]{2,60}+): (?=[^()]*\d)[^!?()]*+(?P<source>\([^()]*+\))?", re.DOTALL)
+"""A reply that says a row of a table: "Eagles: 15 to 28 July, Ages 13 to 15, Price 610 (Sessions)"."""
+_LEAST_TOLD = 3
+"""Content words from which on a statement about oneself is understood without the turns before it."""
 _FURTHEST = 4
 _MOST_WORDS = 16
 _MOST_MENTIONS = 8
@@ -98,10 +104,16 @@ def _resolved(context: Context, resolved: dict[int, SearchText], depth: int) -> 
     turn = _asked(text)
     lean = leaning(text)
     alone = SearchText(turn, turn=turn)
-    if lean is None or not context.history or not depth or form(text).act in SOCIAL:
+    if lean is None or not context.history or not depth or form(text).act in SOCIAL or _tells_by_itself(text):
         return alone
     carried = _carried(context.history, resolved, depth - 1, whole=lean == "fragment", present=turn)
     return SearchText(f"{carried} {turn}", carried, True, turn) if carried else alone
+
+
+def _tells_by_itself(turn: str) -> bool:
+    """Whether a turn tells something about the user that needs no turn before it: "I bring my board, it's 2 metres"."""
+    told = form(turn).act == "statement" and _OF_ONESELF.match(turn) is not None
+    return told and len(content_words(turn)) >= _LEAST_TOLD
 
 
 def _asked(turn: str) -> str:
@@ -179,6 +191,10 @@ def _mentions(reply: str) -> list[str]:
     """Return the mentions of a reply: its names, and all its content words if it is short."""
     if is_chinese(reply):
         return _ZH_NAME.findall(reply)[:2]
+    reply = _TOLD_BACK.sub("", reply).strip()
+    row = _ROW_SAID.fullmatch(reply)
+    if row is not None:  # the names of a table's columns are no topic
+        reply = f"{row['label']} {row['source'] or ''}"
     mentions = []
     for match in _NAME.finditer(reply):
         words = content_words(match.group())

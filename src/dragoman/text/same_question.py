@@ -1,5 +1,5 @@
 """Follow-ups that repeat the question before: with another day, time or measure ("And on Friday?"), about somebody else
-("And Max?"), or to be answered anew after a correction.
+("And Max?"), about another thing ("And the garage?"), or to be answered anew after a correction.
 """
 
 from __future__ import annotations
@@ -61,12 +61,15 @@ _VALUES |= {
     "person": r"(?:adults?|child(?:ren)?|kids?|students?|pensioners?|seniors?|members?|residents?|visitors?|guests?)",
 }
 _EITHER = "|".join(f"(?P<v{place}>{value})" for place, value in enumerate(_VALUES.values()))
-_FRAGMENT = re.compile(
-    r"(?:(?:ok|okay|alright|right|so|oh|well|cool|great|thanks)\b[,.!]? )?(?:(?:and|but|or)\b ?)?"
-    r"(?:(?:what|how) about )?"
-    r"(?:if (?:it is|it's|it was|we are|there are) )?(?:(?:on|at|in|for|with|from|by|after|before|until) )?"
-    r"(?:(?:an?|the|one of|one that is|one with|some) )?"
-    rf"(?:{_EITHER})(?: (?:then|instead|though|too|high|long|tall|wide))?\s?\?*",
+_OPENS_VALUE = re.compile(
+    r"(?:(?:ok|okay|alright|right|so|oh|well|cool|great|thanks)\b[,.!]? )?(?:(?:and|but|or)\b,? ?)?"
+    r"(?:(?:what|how) about )?",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"(?P<before>(?:if (?:it is|it's|it was|we are|there are) )?(?:(?:on|at|in|for|with|from|by|after|before|until) )?"
+    r"(?:(?:an?|the|one of|one that is|one with|some) )?)"
+    rf"(?:{_EITHER})(?: (?:then|instead|though|too|high|long|tall|wide))?(?: |(?=\s?\?*$))",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
@@ -79,22 +82,71 @@ _CONDITION = re.compile(
 )
 """A turn that only names a condition: "and if she is ill?"."""
 _ENDS_WITH_CONDITION = re.compile(r",? (?:if|when|once|unless|as long as) [^,?!.;]{3,80}\??$", re.IGNORECASE)
+_OPENS = re.compile(
+    r"(?:(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks)\b[,.!]? )?"
+    r"(?:(?:and|or|but)\b,? (?:(?:what|how) about )?|(?:what|how) about )",
+    re.IGNORECASE,
+)
+"""Opens a turn that goes on with the question before: "And ...", "What about ...". """
+_CLAUSE_WORD = re.compile(
+    r"\b(?:is|are|was|were|am|be|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would|who|what|which"
+    r"|where|when|why|how|if|that|because|i|we|he|she|it|they|you|me|us|him|her|them|this|these|those|one|ones|there"
+    r"|then|more|else|other|others|same|not|no|of)\b|n't\b|['’](?:s|re|ve|ll|d|m)\b",
+    re.IGNORECASE,
+)
+"""Makes a turn more than the name of a thing."""
+_DETERMINED = r"(?:an?|the|any|some|my|our|your)"
+_PREPOSITION = r"(?:on|at|in|for|with|without|from|to|by|after|before|until|during|under|over|per|of|about)"
+_NUMBERED = r"(?:[a-z]|\d{1,3}|i{2,3}|iv|vi{0,3})"
+_THING = re.compile(rf"(?:{_DETERMINED} )?(?:[\w'’&-]++ ){{0,4}}[\w'’&-]++", re.IGNORECASE)
+_MOST_THING_WORDS = 6
+_MOST_VALUES = 3
+_NAMED_THING = re.compile(
+    rf"(?P<preposition>\b{_PREPOSITION} )?\b{_DETERMINED} (?P<words>(?:(?!{_PREPOSITION}\b|(?:is|are|was|were|do|does"
+    r"|did|has|have|can|could|may|might|must|should|will|would|cost|costs|go|goes|run|runs|open|opens|close|closes|start|starts|allowed"
+    r"|i|we|he|she|it|they|you|me|us|and|or|if|when|that|here|there)\b)[\w'’&-]++(?: |(?=[?.,!]|$))){1,4})",
+    re.IGNORECASE,
+)
+"""Something that a question names with an article: "a parking space" in "What would a parking space cost me?"."""
+_BARE_SUBJECT = re.compile(
+    r"\b(?:is|are|does|do|sell|sells|have|offer|about)(?: there| any| you)?"
+    r" (?P<words>(?!(?:the|an?|my|our|your|any|there|i|we|he|she|it|they|you|this|that|these|those|have|sell|offer)\b)"
+    r"[a-z-]{3,})\b",
+    re.IGNORECASE,
+)
+"""A subject without an article: "breakfast" in "When does breakfast start?"."""
 _FOUND = {kind: re.compile(rf"\b{value}\b", re.IGNORECASE) for kind, value in _VALUES.items()}
 _OTHER_FORMS = {"do": "does", "am": "is", "are": "is", "have": "has"}
 
 
 def with_another_value(context: Context) -> str | None:
-    """The question before with the day, time or measure that the last turn names; None for every other turn."""
-    match = _FRAGMENT.fullmatch(spelt(context.last.strip()))
-    if match is None or language(context.last) == "zh":
+    """The question before with the days, times or measures that the last turn names; None for every other turn."""
+    values = _values(spelt(context.last.strip()))
+    if not values or language(context.last) == "zh":
         return None
-    kind, value = next((kind, match[f"v{n}"]) for n, kind in enumerate(_VALUES) if match[f"v{n}"])
     turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
-    asked = next((text for text in reversed(turns) if _FRAGMENT.fullmatch(text.strip()) is None), "")
-    named = list(_FOUND[kind].finditer(asked))
-    if len(named) != 1 or form(asked).act != "question":
+    asked = next((text for text in reversed(turns) if not _values(text.strip())), "")
+    if form(asked).act != "question":
         return None
-    return " ".join(f"{asked[: named[0].start()]}{value}{asked[named[0].end() :]}".split())
+    for kind, value in values:
+        named = list(_FOUND[kind].finditer(asked))
+        if len(named) != 1:
+            return None
+        asked = f"{asked[: named[0].start()]}{value}{asked[named[0].end() :]}"
+    return " ".join(asked.split())
+
+
+def _values(turn: str) -> list[tuple[str, str]]:
+    """The values of which a turn consists, by their kinds: "And on a Sunday in January?"; none of any other turn."""
+    opening = _OPENS_VALUE.match(turn)
+    place, found = opening.end() if opening is not None else 0, list[tuple[str, str]]()
+    while place < len(turn.rstrip(" ?")) and len(found) < _MOST_VALUES:
+        match = _VALUE.match(turn, place)
+        if match is None:
+            return []
+        found.append(next((kind, match[f"v{n}"]) for n, kind in enumerate(_VALUES) if match[f"v{n}"]))
+        place = match.end()
+    return found if place >= len(turn.rstrip(" ?")) else []
 
 
 def with_condition(context: Context) -> str | None:
@@ -116,6 +168,60 @@ def with_condition(context: Context) -> str | None:
     bare = question[: earlier.start()] if earlier else question
     bare = bare.rstrip(" ?,.")
     return f"{bare} {match['condition'].rstrip(' ?.!')}?" if len(bare.split()) > 1 else None
+
+
+def with_another_thing(context: Context) -> str | None:
+    """The question before with the thing that the last turn names; None for every other turn.
+
+    "And the garage?" after "What would a parking space cost me?" asks what the garage would cost. Only where it is
+    clear which thing of the question it replaces: the only one, or the only one that shares a word with it.
+    """
+    turn = " ".join(spelt(context.last.strip()).split())
+    opening = _OPENS.match(turn)
+    thing = turn[opening.end() :].rstrip(" ?.!") if opening is not None else ""
+    if not thing or language(turn) == "zh" or not _THING.fullmatch(thing) or len(thing.split()) > _MOST_THING_WORDS:
+        return None
+    if _CLAUSE_WORD.search(thing) or (thing[0].isupper() and " " not in thing):  # a name alone is a topic of its own
+        return None
+    turns = [spelt(turn.text) for turn in context.history if turn.speaker == "user"][-_FURTHEST:]
+    asked = next((text for text in reversed(turns) if not _OPENS.match(text) or _CLAUSE_WORD.search(text)), "")
+    if form(asked).act != "question":
+        return None
+    question = " ".join(_last_question(asked).split())
+    placed = re.match(rf"(?P<preposition>{_PREPOSITION}) ", thing, re.IGNORECASE)
+    if placed is not None:
+        return _placed_elsewhere(question, thing, placed["preposition"])
+    place = _replaced(question, thing)
+    return f"{question[: place[0]]}{thing}{question[place[1] :]}" if place is not None else None
+
+
+def _placed_elsewhere(question: str, thing: str, preposition: str) -> str | None:
+    """A question with another place, time or group: "for children" in place of "for students", else at the end."""
+    bare = question.rstrip(" ?.!")
+    own = list(re.finditer(rf"\b{preposition} (?:{_DETERMINED} )?[\w'’-]++(?= {_PREPOSITION} |$)", bare, re.IGNORECASE))
+    if not own:
+        return f"{bare} {thing}?" if len(bare.split()) > 1 else None
+    return f"{bare[: own[0].start()]}{thing}{bare[own[0].end() :]}?" if len(own) == 1 else None
+
+
+def _replaced(question: str, thing: str) -> tuple[int, int] | None:
+    """Where a question names what another thing takes the place of; None where that is not clear."""
+    numbered = re.search(rf"\b{re.escape(thing.split(maxsplit=1)[0])} {_NUMBERED}\b", question, re.IGNORECASE)
+    if numbered is not None and re.fullmatch(rf"\w+ {_NUMBERED}", thing, re.IGNORECASE):  # "form A" for "form C"
+        return numbered.span()
+    named = list(_NAMED_THING.finditer(question))
+    head = thing.lower().split()[-1].removesuffix("s")
+    alike = [match for match in named if head in match["words"].lower()]
+    free = [match for match in named if not match["preposition"]]
+    bare = [match for match in _BARE_SUBJECT.finditer(question) if not free]
+    for matches in (alike, free, bare, named if re.match(rf"{_DETERMINED} ", thing, re.IGNORECASE) else []):
+        if len(matches) == 1:
+            words = matches[0].span("words")
+            start = words[0] if matches is bare else matches[0].start() + len(matches[0]["preposition"] or "")
+            return start, words[0] + len(matches[0]["words"].rstrip())
+        if matches:
+            return None
+    return None
 
 
 def about_another(context: Context, facts: Callable[[], Collection[str]]) -> str | None:

@@ -16,14 +16,20 @@ from dragoman.decision.chinese import tables as chinese_tables
 from dragoman.decision.choose import Analyse
 from dragoman.decision.groups import split
 from dragoman.decision.questions import question as read_question
+from dragoman.decision.questions import stemmed
 from dragoman.decision.tables.cells import cell_for, named_flag, read_row
 from dragoman.decision.times.waiting import waited
 from dragoman.decision.values import Decision
+from dragoman.text import lazy_re as re
 from dragoman.text.claims import negated
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind
 
 _PLAIN_QUESTIONS = {"pay": "Do I have to pay?", "permit": "Can I?", "price": "How much is it for me?"}
+
+
+_BETWEEN_PARTS = re.compile(r";\s+")
+_LEAST_PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +64,35 @@ def by_code(  # noqa: PLR0911 - one return a way to decide
         text = f"{text} {rule.following}"
     headings = rule.passage.headings
     heading = headings[-1] if headings else rule.passage.title
-    decision = applies(f"{heading}: {text}" if heading else text, facts, question, today=today)
+    asked_part = part_asked_for(question, text)
+    decision = applies(f"{heading}: {asked_part}" if heading else asked_part, facts, question, today=today)
     if decision.verdict == "none" and facts and takes_back(rule.sentence, rule.following):
         # The sentence before says what it is about; the case alone says for whom.
         other = applies(rule.following, facts, _PLAIN_QUESTIONS.get(read_question(question).target, ""))
         if other.verdict in ("yes", "no") and other.fact:
             return other
-    parts = split(text) if decision.verdict == "none" and facts else []
+    parts = split(text) if asked_part == text and decision.verdict == "none" and facts else []
     if len(parts) > 1:  # one part may be decided where another cannot be read
         each = [applies(f"{heading}: {part}" if heading else part, facts, question, today=today) for part in parts]
         decision = next((d for d in each if d.verdict in ("yes", "no") and d.fact), decision)
     if decision.verdict == "yes" and not decision.fact and negated(rule.sentence):
         return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
     return decision
+
+
+def part_asked_for(question: str, rule: str) -> str:
+    """The part between semicolons that a question is about; the whole rule where no part alone has its words.
+
+    "The first course is for children of 7 to 12; the dinghy course for who is 13" says two things.
+    """
+    parts = [part for part in _BETWEEN_PARTS.split(rule) if part.strip()]
+    if len(parts) < _LEAST_PARTS:
+        return rule
+    asked = frozenset(stemmed(question))
+    words = [frozenset(stemmed(part)) & asked for part in parts]
+    shared = frozenset.intersection(*words)
+    own = [part for part, each in zip(parts, words, strict=True) if each - shared]
+    return own[0] if len(own) == 1 else rule
 
 
 def by_waiting_time(

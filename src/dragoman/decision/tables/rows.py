@@ -56,6 +56,11 @@ _HOW_MANY = re.compile(r"\bhow many\b|\bnumber of\b|几[个班艘条种家场次
 _WHICH = re.compile(
     r"\bwhich\b|\blist\b|\bwhat (?:\w+ )?(?:are|is) there\b|\bwhat \w+ (?:run|go|sail|leave|open)|哪些|哪[个班艘条种家场]"
 )
+_COUNTED = re.compile(
+    r"\bhow many (?:different |kinds of |types of |sorts of )?(?P<what>[\w' -]{2,40}?)(?: options?| kinds| types)?"
+    r" (?:are there|are on offer|do you (?:have|offer|run|rent|sell)|can (?:i|we) (?:book|rent|choose from)|exist)\b"
+)
+"""Asks how many rows there are of a kind: "How many boats are there?"."""
 _HEADERS: dict[Measure, re.Pattern[str]] = {
     "money": re.compile(r"price|cost|fee|fare|admission|ticket|rate|€|£|\$|价|费|票"),
     "length": re.compile(r"length|distance|height|depth|width|km|metre|长|距|高|深|宽"),
@@ -88,10 +93,37 @@ def pick(question: str, rows: Sequence[str]) -> Choice | None:
         if re.search(pattern, asked):
             return _superlative(asked, kept, sign, measures, trace)
     if _HOW_MANY.search(asked):
+        kept = kept if trace else _of_kind(asked, kept, trace)
         return _listed("count", kept, str(len(kept)), trace) if trace else None
     if _WHICH.search(asked) and trace and kept:
         return _listed("list", kept, ", ".join(_label(row) for _, row in kept), trace)
     return None
+
+
+def compared_column(question: str, rows: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
+    """The column that a superlative compares, with the label and value of each row; None for every other question.
+
+    For values that cannot be compared, but can all be said: "280 per person" and "340".
+    """
+    table, asked = _parse(rows), spread(normalise(question))
+    for pattern, _, measures in _SUPERLATIVES:
+        if len(table) > 1 and re.search(pattern, asked):
+            column = next((name for measure in measures if (name := _column(measure, asked, table))), None)
+            return (column, [(_label(row), row.get(column, "")) for _, row in table]) if column else None
+    return None
+
+
+def _of_kind(asked: str, table: list[tuple[str, Row]], trace: list[str]) -> list[tuple[str, Row]]:
+    """The rows that are of the kind that a question counts, by the first column's name or by their labels."""
+    counted = _COUNTED.search(asked)
+    what = frozenset(_stems(counted["what"])) if counted is not None else frozenset()
+    labels = [_label(row) for _, row in table]
+    if not what or len(set(labels)) < len(labels):  # two sailings of one boat are not two boats
+        return table
+    if not what <= frozenset(_stems(next(iter(table[0][1])).lower())):
+        table = [(line, row) for line, row in table if what <= frozenset(_stems(_label(row).lower()))]
+    trace.extend(_label(row) for _, row in table)
+    return table
 
 
 def _parse(rows: Sequence[str]) -> list[tuple[str, Row]]:

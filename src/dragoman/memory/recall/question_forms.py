@@ -28,7 +28,8 @@ _ABOUT = re.compile(
     r"(?:what (?:else |all )?(?:do|can|could) you (?:still |already |actually )?"
     r"(?:know|remember|recall|tell me|say|have noted|have stored|have saved) (?:about|of|on)"
     r"|what (?:else )?(?:did|have) i (?:already |ever )?(?:say|said|tell|told|mention|mentioned)(?: to)?(?: you)? about"
-    r"|(?:(?:anything|everything|something|all|what)(?: that)?(?: you (?:know|remember)| i (?:told|said to) you)? )?about"
+    r"|(?:(?:(?:anything|everything|something|all)(?: that)?(?: you (?:know|remember)| i (?:told|said to) you)?"
+    r"|what(?: you (?:know|remember)| i (?:told|said to) you)) )?about"
     r"|who(?: is|['’]?s| are)) (?P<who>.+)",
     re.IGNORECASE,
 )
