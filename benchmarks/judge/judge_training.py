@@ -1,9 +1,10 @@
-"""Train a judge that reads a question, facts and a sentence together: a large one that labels rows, or the shipped one.
+r"""Train a judge that reads a question, facts and a sentence together: one that labels rows, or the shipped one.
 
     python benchmarks/judge/exercise_rows.py --out rows
-    python benchmarks/judge/judge_training.py --base all-mpnet-base-v2 --rows rows --other other --out large --labels labels.npy
+    python benchmarks/judge/judge_training.py --base all-mpnet-base-v2 --rate 5e-5 --batch 192 --rows rows \
+        --other other --out large --labels labels.npy
     python benchmarks/judge/joint_base.py --part english-joint --out base
-    python benchmarks/judge/judge_training.py --base base --rows rows --other other --out small --taught-by labels.npy
+    python benchmarks/judge/judge_training.py --base base --rows rows --other other --taught-by labels.npy --out small
 
 `--base` is a folder with `config.json`, `tokenizer.json` and the weights of a BERT- or MPNet-shaped encoder. The large
 judge learns from the written labels, from what code knows of variants, and from the other sets; with `--labels` it then

@@ -99,12 +99,15 @@ _TOLERATES = re.compile(r"\bnot (?:allergic|intolerant)|\bno (?:allerg|intoleran
 _BEING = re.compile(r"(?:\b(?:am|is|are|be|became|become|been|as)|'m|'s|'re)\b[a-z0-9 ,-]{0,28}$")
 _LONG = re.compile(r"\b(?:long|length|wide)\b|长|宽")
 _ITEM = re.compile(r"(?:^|[ '])(?P<before>[a-z]+(?:'s)? )?$")
+_IS_SOMEBODY = re.compile(
+    r"(?:^|\b(?:and|but) )(?:i am|i'm|[a-z' ]{2,30} is) (?!not\b|at\b|in\b|on\b)[a-z' -]{3,30}, ?$"
+)
 _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|party of)(?: only| about)? $")
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
 _SECONDS_OF_MONTH = 52 / 12 * 7 * 86400
 SUPPOSED = re.compile(
-    r"\b(?:when|once|if|as soon as) (?:i am|i'm|he is|he's|she is|she's|it is|it's|they are|they're|(?:my|our|the) [a-z]+ is"
-    r"|[a-z]+ is|[a-z]+ turns?) (?:only |just )?$",
+    r"\b(?:when|once|if|as soon as) (?:i am|i'm|he's|she's|it's|they're|(?:(?:my|our|the) )?[a-z]+ (?:is|are|was|were|turns?))"
+    r" (?:only |just )?$",
     re.IGNORECASE,
 )
 """Before an age that a question supposes: "and when he is seven?"."""
@@ -130,8 +133,27 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
     if subject == USER and _OTHER_PERSON.search(question) and not _FIRST_PERSON.search(question):
         # "for her": whom the facts spoke of last
         subject = next((each.subject for each in reversed(statements) if each.subject != USER), subject)
-    statements.extend(_read(question, known_people, today, asked=subject))
-    return Situation(tuple(statements), known_people, subject, today)
+    asked = _read(question, known_people, today, asked=subject)
+    if any(known.attribute == "age" for known in asked):
+        statements = [known for known in statements if not (known.attribute == "age" and known.subject & subject)]
+    return Situation((*statements, *asked), known_people, subject, today)
+
+
+def supposed_facts(facts: Sequence[str], question: str) -> dict[str, str]:
+    """The facts that tell an age for which the question supposes another, as they would be then.
+
+    "My daughter Ella is five." becomes "my daughter ella is 6." for "and when she is six?".
+    """
+    now = situation(facts, question)
+    ages = [known for known in now.known if known.asked and known.attribute == "age"]
+    if len(ages) != 1:
+        return {}
+    told = [known for known in situation(facts, "").known if known.attribute == "age" and known.subject & now.subject]
+    return {
+        known.text: re.sub(rf"(?<!\d){re.escape(known.shown)}(?!\d)", ages[0].shown, normalise(known.text), count=1)
+        for known in told
+        if known.shown != ages[0].shown
+    }
 
 
 def _read(fact: str, everybody: People, today: date | None, asked: frozenset[str] | None = None) -> list[Known]:
@@ -251,9 +273,9 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
         return
     age = quantity.kind == "age" or bool(learner and _NO_AGE.match(after)) or (
         quantity.kind == "number" and quantity.value <= 120 and (not asked or supposed) and not _GROUP_SIZE.search(before)
-        and (supposed or _BARE_AGE.search(before) or re.search(r"\d and $", before)) and _NO_AGE.match(after)
+        and (supposed or _BARE_AGE.search(before) or re.search(r"\d and $", before) or _apposed(before, after)) and _NO_AGE.match(after)
     )  # fmt: skip
-    if fuzzy:
+    if fuzzy and not (supposed and fuzzy[0] in ("was", "were")):  # "if she were seven" supposes no other age
         return
     if age:
         months = quantity.value if quantity.unit == "month" else quantity.value * 12
@@ -274,6 +296,11 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
         add("count", **value)
     elif quantity.kind == "duration":
         add("since" if _AGO.match(after) else "duration", **value)
+
+
+def _apposed(before: str, after: str) -> bool:
+    """Whether a number stands after what somebody is: "I'm a student, 24"."""
+    return _IS_SOMEBODY.search(before) is not None and re.match(r"[,.]?$|, ", after) is not None
 
 
 def _traits(segment: str, tongue: Language, add: Callable[..., None]) -> None:

@@ -6,12 +6,12 @@ Says of each sentence whether it speaks to the question and what it answers, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.core.protocols import warm
 from dragoman.core.values import Context, Evidence
 from dragoman.decision.bearing import Bearing, Features, likely, likely_when_read
-from dragoman.decision.facts import situation
+from dragoman.decision.facts import situation, supposed_facts
 from dragoman.decision.joint import Option, PairScore, placed, trained_scorer
 from dragoman.decision.relations import user_values
 from dragoman.decision.subjects import (
@@ -27,6 +27,8 @@ from dragoman.text.query import plainly_asked, standalone
 
 SHIPPED_JUDGE = "english-joint"
 """The part that reads English by default."""
+SUPPOSED = "supposed"
+"""Score that marks a fact which a question supposes and nobody told."""
 MOST_FACTS = 6
 """Facts that are read with a sentence, and how many of them are tried alone."""
 BEARS_FROM = 0.5
@@ -168,6 +170,17 @@ def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
     if not is_other and not names_somebody(question, now.people):
         return list(facts)
     return [fact for fact in facts if not is_of_user_alone(fact.text, now.people)]
+
+
+def as_supposed(facts: Sequence[Evidence], question: str) -> list[Evidence]:
+    """The facts as they would be under the condition of a question, marked: "and when she is six?"."""
+    texts = supposed_facts([fact.text for fact in facts], question)
+    return [
+        replace(fact, passage=replace(fact.passage, text=texts[fact.text]), scores={**fact.scores, SUPPOSED: 1.0})
+        if fact.text in texts
+        else fact
+        for fact in facts
+    ]
 
 
 def question_of(context: Context) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from dragoman.core.caches import text_cache
-from dragoman.decision.facts import segments
+from dragoman.decision.facts import segments, supposed_facts
 from dragoman.decision.moments import Day, clocks, days, spread, weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import LENGTH_OF_TIME, PEOPLE, plain, quantities
@@ -180,9 +180,14 @@ def user_values(facts: Sequence[str], question: str) -> list[Value]:
     everybody = people(facts, question)
     question_values = [value for segment, _ in segments(question, everybody, frozenset()) for value in _exact(segment)]
     asked = {value.scale for value in question_values} & _OF_THINGS
+    replaced = supposed_facts(facts, question) if any(each.scale == "age" for each in question_values) else ()
     for fact in facts:
         for segment, subject in segments(fact, everybody, None):
-            named = (value for value in _exact(segment) if value.scale not in asked)
+            named = (
+                value
+                for value in _exact(segment)
+                if value.scale not in asked and not (value.scale == "age" and fact in replaced)
+            )
             question_values += [replace(value, whose=_whose(segment, value, subject, everybody)) for value in named]
     return question_values
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dragoman.core.values import Evidence
 from dragoman.decision.applies import Decision
 from dragoman.decision.joint import Option
+from dragoman.decision.judge import SUPPOSED
 from dragoman.decision.tables.cells import row_sentence
 from dragoman.decision.tables.lists import whole_point, with_points
 from dragoman.reader.phrases import phrase
@@ -37,7 +38,9 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
     """The reply to a question: verdict, rule, the user's fact, source. `noted` facts are not told back once more."""
     rule, source = _rules(answer.options, language)
     decision = answer.decision
-    reason = told([fact.text for fact in answer.facts if fact.text not in noted], language)
+    reason = told(
+        [fact.text for fact in answer.facts if fact.text not in noted and SUPPOSED not in fact.scores], language
+    )
     ask = asked_back(answer, language)
     if ask:
         return phrase("depends", language, rule=rule, source=source, ask=ask)

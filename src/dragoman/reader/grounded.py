@@ -21,7 +21,7 @@ from dragoman.decision.bearing import Bearing
 from dragoman.decision.bridge import bridge, has_value
 from dragoman.decision.groups import effect
 from dragoman.decision.joint import JointRanker, Option
-from dragoman.decision.judge import SHIPPED_JUDGE, facts_about, question_of
+from dragoman.decision.judge import SHIPPED_JUDGE, as_supposed, facts_about, question_of
 from dragoman.decision.values import Verdict
 from dragoman.models.metering import metered
 from dragoman.models.patience import within
@@ -302,7 +302,8 @@ class GroundedReader:
         """The facts that may matter to whom the question is about; to a plan, none but what its turn says."""
         if _is_remark(task) and tells_a_plan(task.context.last):
             return []
-        return facts_about(question_of(task.context), self._facts(task))
+        question = question_of(task.context)
+        return as_supposed(facts_about(question, self._facts(task)), question)
 
     def _facts(self, task: ReadTask) -> list[Evidence]:
         return [piece for piece in task.evidence if self._about.get(piece.source) == "user"]

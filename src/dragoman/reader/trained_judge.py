@@ -16,7 +16,7 @@ from dragoman.core.values import Context, Draft, Evidence
 from dragoman.decision.bearing import Bearing
 from dragoman.decision.cases.alternatives import alternative
 from dragoman.decision.joint import Option, distinct
-from dragoman.decision.judge import BEARS_FROM, Reading, SentenceJudge, question_of
+from dragoman.decision.judge import BEARS_FROM, SUPPOSED, Reading, SentenceJudge, question_of
 from dragoman.decision.questions import stemmed
 from dragoman.decision.relations import is_replaced
 from dragoman.decision.values import Decision, Verdict
@@ -115,7 +115,8 @@ class TrainedJudge:
     def _decided(self, question: str, reading: Reading, verdict: Verdict, facts: Sequence[Evidence]) -> Answer:
         option, own = reading.option, reading.option.decision
         ask = own.ask if verdict == "unknown" and own is not None else ""
-        used = self._deciding(question, option, verdict, facts) if verdict != "unknown" else []
+        told = [fact for fact in facts if SUPPOSED not in fact.scores]
+        used = self._deciding(question, option, verdict, told) if verdict != "unknown" else []
         decision = Decision(
             verdict,
             ask=ask,

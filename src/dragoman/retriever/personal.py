@@ -22,12 +22,15 @@ from dragoman.decision.chinese.glossed import glossed
 from dragoman.decision.joint import MOST_FACTS, JointRanker, Option, bearing_facts, distinct
 from dragoman.decision.judge import SentenceJudge
 from dragoman.decision.subjects import people
+from dragoman.decision.tables.cells import read_row
+from dragoman.decision.tables.own_group import own_group
 from dragoman.decision.times.waiting import tells_of_an_event
 from dragoman.retriever.told import TOLD, told_facts
 from dragoman.text import lazy_re as re
 from dragoman.text.form import asks_for_everything, form
 from dragoman.text.language import language
 from dragoman.text.question_kind import question_kind
+from dragoman.text.sentences import sentences
 
 _ALL_FACTS = 48
 _CANDIDATES = 6
@@ -35,6 +38,10 @@ _CHINESE_CANDIDATES = 12
 """More candidates for Chinese, where passages are found by words alone and then ranked by their sentences."""
 _SEARCHED_WITH = 3
 """With how many facts the documents are searched once more."""
+_DECIDES = 0.9
+"""How probably a fact bears on a question whose row or column of a table it chooses."""
+_ROWS_WITHIN = 4
+"""Among how many of the best options a row is looked for."""
 _TOLD_WITH_IT = 0.3
 """How much a fact bears at least on the question that it was told with."""
 _KEPT = 32
@@ -157,7 +164,7 @@ class PersonalRetriever:
         ]
         passages += list({piece.id: piece for piece in more}.values())
         options = self._ranker.rank(context, facts, passages)
-        judged = self._judged(context, facts, options)
+        judged = {**self._judged(context, facts, options), **_of_own_group(context, facts, options)}
         return Joint(tuple(facts), tuple(passages), tuple(options), judged)
 
     def _judged(self, context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> Mapping[str, float]:
@@ -243,3 +250,15 @@ def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:
     groups = {group for kind in kinds for group in taxonomy.things if taxonomy.is_a(kind, group)}
     turn = Turn("user", f"{context.last} ({', '.join(sorted(kinds | groups))})")
     return replace(context, turns=(*context.history, turn))
+
+
+def _of_own_group(context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> dict[str, float]:
+    """The fact by which a row or column of the best table is the user's: "Students pay the members' price"."""
+    best = next((each for each in options[:_ROWS_WITHIN] if read_row(each.sentence) is not None), None)
+    if best is None or question_kind(context.last) not in {"amount", "choice"}:
+        return {}
+    rows = [unit for unit in sentences(best.evidence.text) if read_row(unit) is not None]
+    title = best.evidence.passage.title
+    beside = list(dict.fromkeys(each.sentence for each in options if each.evidence.passage.title == title))
+    own = own_group(rows, beside, [fact.text for fact in facts], context.last)
+    return {fact.id: _DECIDES for fact in facts if own is not None and fact.text == own.decision.fact}

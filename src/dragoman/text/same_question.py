@@ -74,7 +74,7 @@ _VALUE = re.compile(
 )
 _CONDITION = re.compile(
     r"(?>(?:(?P<lead>(?:ok|okay|alright|right|so|oh|well|hm+|cool|great|thanks|and|but|or)\b)[,.!]? ){0,3})"
-    r"(?P<what>(?:what|how) about |what )?"
+    r"(?P<what>(?:what|how) about |what )?(?:(?:next|this) (?:year|month|week|summer|winter|spring|autumn),? )?"
     r"(?P<condition>(?:if|when|once|unless|as long as)"
     r" (?:(?P<pronoun>(?:i|we|he|she|it|they|there)(?:'m|'s|'ve|'re)?)|my|our|the|one|both|(?-i:[A-Z])[\w'’-]++)\b"
     r"(?! (?:can|could|may|must|should|do|does|will|would)\b)[^,?!.;]{0,80}+)[?.]*",

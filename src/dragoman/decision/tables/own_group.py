@@ -21,6 +21,12 @@ _DEFINES = re.compile(
     r" (?P<who>[^.;]{3,240})",
     re.IGNORECASE,
 )
+_GIVES = re.compile(
+    r"(?P<who>[^.;:]{3,160}?) (?:pays?|gets?|(?:is|are) (?:charged|given)|qualif(?:y|ies) for|(?:is|are) entitled to)"
+    rf"(?: only| also)? the (?P<label>[a-z]+)(?:['’]s|s['’]|['’])? {_OF_PRICE}\b",
+    re.IGNORECASE,
+)
+"""The same said the other way round: "Students pay the members' price"."""
 _LIMIT = re.compile(r"(?:under|over|from|up to|aged|between|below|above|\d)", re.IGNORECASE)
 _SHORTEST = 4
 
@@ -45,7 +51,8 @@ def own_group(rows: Sequence[str], sentences: Sequence[str], facts: Sequence[str
     does = "Do I" if who == "me" else f"Does {who}"
     found: dict[str, OwnGroup] = {}
     for sentence in sentences:
-        match = _DEFINES.match(sentence) if labels and read_row(sentence) is None else None
+        is_row = not labels or read_row(sentence) is not None
+        match = None if is_row else _GIVES.match(sentence) or _DEFINES.match(sentence)
         label = labels.get(_stem(match["label"])) if match else None
         if match is None or label is None:
             continue
