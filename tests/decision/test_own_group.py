@@ -41,3 +41,25 @@ def test_the_group_is_found_by_the_sentence_that_defines_it(rows, facts, questio
 )
 def test_without_one_group_of_the_users_there_is_none(rows, facts, question):
     assert own_group(rows, [CONCESSIONS, REDUCED, CHILDREN], facts, question) is None
+
+
+COURSE = ("What: Wheel course; Members: 140 €; Guests: 180 €",)
+STUDENTS = "Students and apprentices under 28 pay the members' price when they show a card."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (STUDENTS, ["I'm a law student, 24."]),
+        ("Residents of Oakham get the member rate.", ["I live in Oakham."]),
+        ("Students are entitled to the members' fee.", ["I am a student."]),
+    ],
+)
+def test_a_sentence_may_say_what_a_group_pays(sentence, facts):
+    group = own_group(COURSE, [sentence], facts, "What would the course cost me?")
+    assert group is not None and (group.label, group.decision.fact) == ("members", facts[0])
+
+
+@pytest.mark.parametrize("facts", [["I am a student, 31."], ["I am 24."]])
+def test_who_does_not_meet_the_whole_condition_does_not_pay_as_the_group(facts):
+    assert own_group(COURSE, [STUDENTS], facts, "What would the course cost me?") is None
