@@ -33,6 +33,7 @@ def test_several_statements_make_one_sentence():
     [
         ("What do you know about me?", True),
         ("Who am I?", True),
+        ("What do you know about us?", True),
         ("remind me what i told you?", True),
         ("你知道我些什么？", True),
         ("What do you know about my dog?", False),

@@ -43,6 +43,7 @@ from dragoman.text.same_question import (
     with_another_thing,
     with_another_value,
     with_condition,
+    with_same_thing,
 )
 from dragoman.text.second_person import second_person
 from dragoman.text.sentences import sentences
@@ -251,7 +252,13 @@ class TurnLearning:
             return [fact_of(row) for row in recall(context.scope)] if recall else []
 
         whole = about_another(context, lambda: [fact.text for fact in known()])
-        whole = whole or with_condition(context) or with_another_value(context) or with_another_thing(context)
+        whole = (
+            whole
+            or with_same_thing(context)
+            or with_condition(context)
+            or with_another_value(context)
+            or with_another_thing(context)
+        )
         text = spelt(turn.text) if whole is None else whole
         both = told_and_asked(text)
         history = context.history if both is None else (*context.history, replace(turn, text=both[0]))

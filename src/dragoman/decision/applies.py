@@ -28,6 +28,11 @@ _LEAST_COVERAGE_PLAIN = 0.6
 """The same for a clause without conditions, which would say yes or no to everything."""
 
 _MOST_UNSHARED = 0.5
+_OF_PEOPLE = re.compile(
+    r"(?:the |all |no |only )?(?:children|kids|child|adults|pupils|students|seniors|women|men|babies|toddlers"
+    r"|teenagers)\b",
+    re.IGNORECASE,
+)
 _SUBJECT = re.compile(
     r"(?:all |the |our )?(?P<group>(?:[a-z-]+ ){0,3}?(?P<head>[a-z-]+(?<![sui])s)) "
     r"(?:may|can|cannot|could|must|are|have to|need|should|do|don't|pay|get|receive|will|enter|travel)\b"
@@ -156,7 +161,12 @@ def _is_for_others(clause: Clause, asked: Question) -> bool:
 
 
 def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
-    """Whether a clause about things concerns the thing of the question: `dogs` does not concern a cat."""
+    """Whether a clause about things concerns the thing of the question: `dogs` does not concern a cat.
+
+    What is said of children or adults concerns no animal, though it has an age too.
+    """
+    if _OF_PEOPLE.match(clause.text) and _is_animal(current):
+        return False
     if not clause.things or not asked.text or clause.effect in ("price", "free", "discount"):
         return True
     taxonomy = categories(clause.language)
@@ -175,6 +185,11 @@ def _concerns(clause: Clause, asked: Question, current: Situation) -> bool:
         return coverage(asked, clause.text, current.people) == 1.0  # "the cargo bike" may mean "the cargo e-bike"
     # A vehicle or a bag may be meant without being named: "Can I park here?"
     return not theirs and any(c.attribute in ("height", "length", "weight", "count") for c in clause.conditions)
+
+
+def _is_animal(current: Situation) -> bool:
+    taxonomy = categories("en")
+    return any(taxonomy.is_a(key, kind) for key in current.subject for kind in ("animal", "pet"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ from dragoman.decision.categories import categories
 from dragoman.decision.moments import Clock, Day, clocks, days, relative, spread, weekdays
 from dragoman.decision.numerals import normalise
 from dragoman.decision.quantities import Quantity, quantities
-from dragoman.decision.subjects import USER, People, people, singular, subject_of_fact, subject_of_question
+from dragoman.decision.subjects import (
+    USER,
+    People,
+    can_be_meant,
+    people,
+    singular,
+    subject_of_fact,
+    subject_of_question,
+)
 from dragoman.decision.values import LONGEST_FACT
 from dragoman.text import lazy_re as re
 from dragoman.text.language import Language, language
@@ -106,7 +114,7 @@ _GROUP_SIZE = re.compile(r"\b(?:we are|we're|there are|there will be|group of|pa
 _BORN = re.compile(r"\bborn in (?P<year>(?:19|20)\d\d)\b|(?P<zh>(?:19|20)\d\d)年(?:出生|生)")
 _SECONDS_OF_MONTH = 52 / 12 * 7 * 86400
 SUPPOSED = re.compile(
-    r"\b(?:when|once|if|as soon as) (?:i am|i'm|he's|she's|it's|they're|(?:(?:my|our|the) )?[a-z]+ (?:is|are|was|were|turns?))"
+    r"\b(?:when|once|if|as soon as) (?:i am|i'm|he's|she's|it's|they're|(?:(?:my|our|the) )?[a-z]+(?:['’]s| (?:is|are|was|were|turns?)))"
     r" (?:only |just )?$",
     re.IGNORECASE,
 )
@@ -131,8 +139,10 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
         statements.extend(_read(fact, known_people, today))
     subject = subject_of_question(question, known_people)
     if subject == USER and _OTHER_PERSON.search(question) and not _FIRST_PERSON.search(question):
-        # "for her": whom the facts spoke of last
-        subject = next((each.subject for each in reversed(statements) if each.subject != USER), subject)
+        # "for her": whom the facts spoke of last, of those whom the pronoun can mean
+        spoken = [each.subject for each in reversed(statements) if each.subject != USER]
+        meant = [keys for keys in spoken if can_be_meant(keys, question, known_people)]
+        subject = next(iter((*meant, *spoken)), subject)
     asked = _read(question, known_people, today, asked=subject)
     if any(known.attribute == "age" for known in asked):
         statements = [known for known in statements if not (known.attribute == "age" and known.subject & subject)]

@@ -48,6 +48,10 @@ _ZH_RELATIONS = {
     "老婆": "wife", "丈夫": "husband", "老公": "husband", "朋友": "friend", "侄子": "nephew",
 }  # fmt: skip
 RELATION = {word: relation for relation, words in _RELATIONS.items() for word in words.split()} | _ZH_RELATIONS
+_FEMALE = frozenset({"daughter", "niece", "sister", "mother", "wife", "granddaughter", "grandmother", "aunt"})
+_MALE = frozenset({"son", "nephew", "brother", "father", "husband", "grandson", "grandfather", "uncle"})
+_HE = re.compile(r"\b(?:he|him|his)\b", re.IGNORECASE)
+_SHE = re.compile(r"\b(?:she|her)\b", re.IGNORECASE)
 CHILDREN = frozenset({"son", "daughter", "child", "baby", "grandson", "granddaughter", "nephew", "niece"})
 _EN = "|".join(sorted((word for word in RELATION if word.isascii()), key=len, reverse=True))
 _ZH = "|".join(sorted(_ZH_RELATIONS, key=len, reverse=True))
@@ -61,9 +65,9 @@ _THE_CHILDREN = re.compile(
 _ASKED_NAME = re.compile(
     r"\b(?:[Cc]an|[Cc]ould|[Mm]ay|[Mm]ust|[Ss]hould|[Ww]ill|[Ww]ould|[Dd]oes|about|for) (?P<name>[A-Z][a-zé]+)\b(?! [A-Z])"
 )
-_NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go)\b)"
+_NO_NOUN = r"(?!(?:to|in|on|at|of|for|by|from|with|into|near|over|and|or|the|an?|is|are|was|as|about|via|this|that|it|us|go|called|named)\b)"
 _NAMED = re.compile(
-    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+|[A-Z][a-z]+(?= [A-Z][a-zé]+\b(?! [A-Z]))),? (?:called |named )?"
+    rf"\b(?:(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<what>[a-z]+|[A-Z][a-z]+(?= [A-Z][a-zé]+\b(?! [A-Z])))(?:,? (?:called |named )?| (?:is|was) (?:called |named )|['’]s name is )"
     rf"|(?:[Aa]n?|[Tt]he|[Mm]y|[Oo]ur) (?:[\w-]+ ){{0,2}}?{_NO_NOUN}(?P<thing>[a-z]+),? (?:called|named) )(?P<name>[A-Z][a-zé]+)\b"
 )
 _NAMES_BESIDE = re.compile(r"(?:, [A-Z][a-zé]+\b(?! (?:is|has|lives)\b))*,? and [A-Z][a-zé]+\b")
@@ -268,6 +272,13 @@ def is_of_another(fact: str, asked: frozenset[str], known: People) -> bool:
         and _STATE.search(fact) is not None
         and _SHARED.search(fact) is None
     )
+
+
+def can_be_meant(keys: frozenset[str], question: str, known: People) -> bool:
+    """Whether the pronoun of a question can stand for somebody: "he" for a son, and for no daughter."""
+    if not is_person(keys, known):
+        return _HE.search(question) is None and _SHE.search(question) is None
+    return not (_HE.search(question) and keys & _FEMALE) and not (_SHE.search(question) and keys & _MALE)
 
 
 def is_named(keys: frozenset[str], known: People) -> bool:

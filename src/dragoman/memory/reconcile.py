@@ -22,6 +22,8 @@ _EXCLUSIVE = frozenset(("vegetarian", "vegan", "pescatarian", "pescetarian", "me
 """Diets of which one holds at a time; somebody may be vegan and gluten-free."""
 _ANYTHING = frozenset(("any", "anything"))
 _NO = re.compile(r"^no |^not ", re.IGNORECASE)
+_NOT = re.compile(r" not(?= )", re.IGNORECASE)
+_BY_NOW = re.compile(r" (?:now|yet|already|any more|anymore)$", re.IGNORECASE)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _TO = re.compile(
     r"\bto (?P<place>[A-ZÀ-Þ][\w’'-]+(?: [A-ZÀ-Þ][\w’'-]+)?)|(?:去|飞往?|前往)(?P<zh>[^，。了的去来]{2,6})"
@@ -66,7 +68,7 @@ def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> 
         return False
     if had in (_OPPOSITE.get(relation), f"{relation}!") and _overlaps(fact.value, old.value):
         return True
-    if relation == had.rstrip("!") and bool(_NO.match(fact.value)) != bool(_NO.match(old.value)):
+    if relation == had.rstrip("!") and _is_denied(fact) != _is_denied(old):
         return _bare(fact.value) == _bare(old.value)  # "I have no car", "I have a car"
     if holds_many(fact) and not (relation == had == "diet" and _kind(fact.value) and _kind(old.value)):
         return ends(fact) and had == relation and _overlaps(fact.value, old.value)
@@ -123,7 +125,12 @@ class KnownFacts(Generic[T]):
 def _group(fact: Fact) -> _Group:
     """What facts have in common that may replace one another: the relation, whether it ends, whether it is denied."""
     relation = fact.relation
-    return relation.rstrip("!"), relation.endswith("!"), bool(_NO.match(fact.value))
+    return relation.rstrip("!"), relation.endswith("!"), _is_denied(fact)
+
+
+def _is_denied(fact: Fact) -> bool:
+    """Whether a fact says that something is not so: "no car", or a whole sentence with "not"."""
+    return _NO.match(fact.value) is not None or (fact.relation == "about" and _NOT.search(fact.value) is not None)
 
 
 def _value_key(fact: Fact) -> tuple[str, str, str]:
@@ -174,7 +181,7 @@ def _kind(diet: str) -> bool:
 
 
 def _bare(value: str) -> str:
-    return _plain(_ARTICLE.sub("", _NO.sub("", value)))
+    return _plain(_ARTICLE.sub("", _NO.sub("", _NOT.sub("", _BY_NOW.sub("", value)))))
 
 
 def _overlaps(new: str, old: str) -> bool:

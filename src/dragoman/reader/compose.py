@@ -12,6 +12,7 @@ from dragoman.decision.judge import SUPPOSED
 from dragoman.decision.tables.cells import row_sentence
 from dragoman.decision.tables.lists import whole_point, with_points
 from dragoman.reader.phrases import phrase
+from dragoman.text import lazy_re as re
 from dragoman.text.second_person import second_person
 
 _END = " .。!！"
@@ -94,10 +95,14 @@ def is_said(option: Option, text: str) -> bool:
     return option.sentence.rstrip(_END) in text or row_sentence(option.sentence) in text
 
 
+_FRAGMENT = re.compile(r"your [a-z-]+(?: [A-Z][\w'’-]*)?")
+"""Part of a sentence that says nothing by itself: "your beagle Monty"."""
+
+
 def told(facts: Sequence[str], language: str) -> str:
     """Facts said back to the user, joined into one clause: "you are 24 and your son Leo is five"."""
     clauses = [second_person(fact).rstrip(_END) for fact in facts]
-    clauses = [clause for clause in dict.fromkeys(clauses) if clause]
+    clauses = [clause for clause in dict.fromkeys(clauses) if clause and not _FRAGMENT.fullmatch(clause)]
     return phrase("and", language).join(clauses)
 
 

@@ -50,7 +50,8 @@ class Form:
 
 _P = tables("form")
 _EVERYTHING = re.compile(
-    r"\babout me\b|\bwho am i\b|\bremember me\b|\bknow me\b|\bknow of me\b"
+    r"\babout me\b|\b(?:know|remember|recall|noted|stored|saved|have|keep|got)\b[a-z ]{0,14} about us\b"
+    r"|\bwho am i\b|\bremember me\b|\bknow me\b|\bknow of me\b"
     r"|\bwhat (?:have|did) i (?:already )?(?:told|tell) you(?: so far| before| already| until now)?\W*$"
     r"|\b(?:what|everything|all) i(?:'ve| have)? (?:already )?(?:told|said to) you"
     r"(?: so far| before| already| until now)?\W*$"

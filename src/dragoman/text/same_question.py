@@ -170,6 +170,27 @@ def with_condition(context: Context) -> str | None:
     return f"{bare} {match['condition'].rstrip(' ?.!')}?" if len(bare.split()) > 1 else None
 
 
+def with_same_thing(context: Context) -> str | None:
+    """The last turn with the thing for which "it" stands in a question asked again; None for every other turn.
+
+    "I've done the course now. Can I borrow it?" after "Can I borrow the rotavator?" asks for the rotavator.
+    """
+    turn = " ".join(spelt(context.last.strip()).split())
+    asked = _last_question(turn)
+    before, word, after = asked.rpartition(" it")
+    if not word or language(turn) == "zh" or not re.fullmatch(r"(?:[ ,][^?]{0,40})?\?", after):
+        return None
+    opening, end = before.lower(), after.rstrip("? ").lower()
+    for text in reversed([spelt(each.text) for each in context.history if each.speaker == "user"][-_FURTHEST:]):
+        for part in re.split(r"(?<=[.!?]) ", " ".join(text.split())):
+            question = part.rstrip("?.! ")
+            if question.lower().startswith(f"{opening} ") and question.lower().endswith(end):
+                thing = question[len(opening) + 1 : len(question) - len(end)].strip()
+                if _THING.fullmatch(thing) and len(thing.split()) <= _MOST_THING_WORDS:
+                    return f"{turn[: len(turn) - len(asked)]}{before} {thing}{after}"
+    return None
+
+
 def with_another_thing(context: Context) -> str | None:
     """The question before with the thing that the last turn names; None for every other turn.
 

@@ -42,6 +42,7 @@ from dragoman.memory.facts import facts
         ("I live with our two kids, Nils (9) and Aline who turns 6 next month.", ["My child Nils is 9.", "My child Aline turns 6 next month.", "I live with our two kids, Nils and Aline."]),
         ("My kids are Nils, who is 9, and Aline, who turns 6 next month.", ["My kids are Nils and Aline.", "My child Nils is 9.", "My child Aline turns 6 next month."]),
         ("We're planning to come in two weeks, from Monday to Friday, with the kids", ["We are planning to come in two weeks, from Monday to Friday.", "We are planning to come in two weeks, from Monday to Friday.", "We are planning to come in two weeks, with my kids."]),
+        ("We moved to Kent with our two dogs", ["We moved to Kent.", "I live with our two dogs."]),
         ("We moved to Basel last weekend.", ["We moved to Basel last weekend."]),
     ],
 )  # fmt: skip

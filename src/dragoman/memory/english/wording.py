@@ -74,6 +74,11 @@ _CONTRACTIONS = tuple(
         (r"\b(who|that)'ve\b", r"\1 have"),
         (r"\b((?:my|our) [a-z]+|(?-i:[A-Z]\w+))'s got (?=an?\b|no\b|two\b|three\b|\d)", r"\1 has "),
         (r"\bmoved?(?: house| home| flat)?,? from (?-i:[A-Z][\w-]+),? to (?=[A-Z])", "moved to "),
+        (
+            r"\b((?:I|we)(?: have|['’]ve)?(?: just| recently)? moved to (?-i:[A-Z][\w-]{1,30})(?: [a-z\d]{1,12}){0,4}?)"
+            r" with (?=(?:my|our) )",
+            r"\1 and I live with ",
+        ),
         (r"\bgonna\b", "going to"),
         (r"\bgotta\b", "have to"),
         (r"\bi\b", "I"),
