@@ -16,10 +16,14 @@ from dragoman.text.same_question import with_same_thing
         ),
         ("May we use the big hall on Sundays?", "And may we use it on Sundays?", None),
         ("May we use the big hall on Sundays?", "May we use it on Mondays?", None),
-        ("May we use the big hall on Sundays?", "We are members. May we use it on Sundays?", "We are members. May we use the big hall on Sundays?"),
+        (
+            "May we use the hall on Sundays?",
+            "We are members. May we use it on Sundays?",
+            "We are members. May we use the hall on Sundays?",
+        ),
         ("Can I borrow the rotavator?", "Is it raining?", None),
         ("How much is it?", "Can I borrow it?", None),
     ],
-)  # fmt: skip
+)
 def test_the_thing_is_taken_from_the_question_before(before: str, turn: str, whole: str | None) -> None:
     assert with_same_thing(Context(turns=(Turn("user", before), Turn("agent", "No."), Turn("user", turn)))) == whole
