@@ -334,10 +334,10 @@ class Agent:
         )
 
     def _in_fixed_words(self, turn: TurnState) -> bool:
-        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
+        """Answer with a fixed phrase instead of the reader, where exact wording matters.
 
-        Nor may one claim that something was remembered or deleted where memory does not change. A question about the
-        history of the user's facts is answered so too: the dates in it are memory's.
+        Such turns state only standing wishes, concern a deletion or its confirmation, ask for a change of memory that
+        is switched off, or ask about the history of the user's facts, whose dates come from memory.
         """
         context = turn.context
         recollection = context.recollection

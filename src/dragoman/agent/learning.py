@@ -237,7 +237,7 @@ class TurnLearning:
         return again if is_reason and reply != context.turns[-2].text else None
 
     def _asked(self, context: Context) -> tuple[Turn, ...]:
-        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed.
+        """The last turn for answering, with typing errors corrected and references completed.
 
         What it says about the user becomes a turn before the question.
         """

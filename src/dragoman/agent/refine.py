@@ -75,7 +75,7 @@ class Refiner:
             self._read_again([state for state in active if state.replaced])
             yield [state.refinement() if not state.done else None for state in states]
             for state in active:
-                state.done = not state.replaced  # nothing novel is left for its worst: another round would do the same
+                state.done = not state.replaced  # no new evidence was found: another round would do the same
 
     def _score(self, states: list[_RefinementState]) -> None:
         pairs = [(piece, state.draft.text) for state in states for piece in state.task.evidence]

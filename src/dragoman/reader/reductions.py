@@ -1,4 +1,4 @@
-"""Add to a price what makes it less for this user: a reduction that stands beside it and that a fact brings about."""
+"""Add to a price the reduction that applies to this user by one of their facts."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def _columns(options: Sequence[Option], place: str, analyse: Analyse) -> frozens
 
 
 def _ended(sentence: str) -> str:
-    """A sentence with a full stop, which the cell of a table has not."""
+    """Add the full stop that a table cell lacks."""
     return sentence if sentence.rstrip().endswith((".", "!", "?")) else f"{sentence.rstrip()}."
