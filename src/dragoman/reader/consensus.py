@@ -27,7 +27,7 @@ def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float
 
 
 def agreements(texts: Sequence[str]) -> list[Fraction]:
-    """The mean similarity of each text to all others, which are at least one; exact, so that what is alike is equal."""
+    """Return the mean similarity of each text to the others (at least one), as exact fractions to keep ties."""
     tokens = cut(texts)
     sums = [Fraction(0)] * len(texts)
     for place, one in enumerate(tokens):
@@ -39,7 +39,7 @@ def agreements(texts: Sequence[str]) -> list[Fraction]:
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> Fraction:
-    """The mean of two F1: of shared tokens in any order, and of the longest common subsequence (ROUGE-L)."""
+    """Return the mean of two F1 scores: of tokens in any order, and of the longest common subsequence (ROUGE-L)."""
     size = len(one) + len(other)
     if not size:
         return Fraction(1)

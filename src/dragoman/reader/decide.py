@@ -437,7 +437,7 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 
 
 def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option:
-    """The part of a sentence that is the user's: "but the faculties of medicine want C1" for who studies medicine."""
+    """Return the part of a sentence for the user: "but the faculties of medicine want C1" for a medical student."""
     before, but, after = option.sentence.partition(", but ")
     if not but or option.fact is None or option.bears < SAID_FROM or negated(after):
         return option

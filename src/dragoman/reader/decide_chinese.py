@@ -119,7 +119,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
 
 
 def _by_inline(ranked: Sequence[Option], facts: Sequence[Evidence], question: str, may_ask: MayAsk) -> Answer | None:
-    """The choice among what a sentence lists, where no table under a better heading speaks of the question."""
+    """Answer from options that a sentence lists, unless a table fits the question better."""
     texts = [fact.text for fact in facts]
     lists = [option for option in ranked if inline_options(question, option.sentence, texts) != (None, None)]
     tables = _tables(ranked)
@@ -147,7 +147,7 @@ def _is_of_matter(option: Option, question: str) -> bool:
 
 
 def _is_near(option: Option, best: Option, floor: float) -> bool:
-    """Whether what a rule lacks may be asked for: it scores nearly as well as the best, or stands beside it."""
+    """Whether a rule is near enough to the best one, by score or place, to ask for the fact that it lacks."""
     if option.evidence.id == best.evidence.id and _path(option) == _path(best):
         return True
     return option.score >= best.score - _NEAR_OPEN and option.probability >= floor
@@ -162,7 +162,7 @@ def _rank(option: Option, wanted: Target) -> tuple[bool, bool, bool]:
 
 
 def _covers(question: str, option: Option) -> bool:
-    """Whether a sentence under its headings holds nearly all that the question names."""
+    """Whether a sentence, with its headings, contains most of the question's words."""
     passage = option.evidence.passage
     asked = content(question)
     held = content(f"{passage.title} {' '.join(passage.headings)} {option.sentence}")

@@ -363,7 +363,7 @@ def _after_note(noted: str, text: str) -> str:
 
 
 def _only_points_back(task: ReadTask) -> bool:
-    """Whether a remark means nothing without the turns before it: "I hate it here" asks nothing of the documents."""
+    """Whether a remark only makes sense with the turns before it, so that documents cannot answer: "I hate it here"."""
     return _is_remark(task) and leaning(task.context.last) == "refers"
 
 

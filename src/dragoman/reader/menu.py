@@ -26,7 +26,7 @@ _LEAST = 2
 
 
 def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> Answer | None:
-    """The points of a list of food that suit whom the question is about; None where it asks for something else.
+    """Answer with the dishes of a menu that suit the person asked about; None for other questions.
 
     A dish that is marked as suitable comes before one that merely does not name what is avoided.
     """

@@ -78,7 +78,7 @@ def open_fault(
 
 
 def supporting(text: str, evidence: Sequence[Evidence], analyse: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    """The ids of the one or two passages that an answer rests on: those that hold its numbers and most of its words."""
+    """Return the ids of the one or two passages that support an answer, with its numbers and most of its words."""
 
     def claims(of: str) -> set[str]:
         return {*analyse(of), *numbers(of)}

@@ -21,7 +21,7 @@ _PAID = re.compile(r"\b(?:costs?|prices?|pays?|paid|how much|fees?|charges?)\b",
 def with_reduction(
     answer: Answer, options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse
 ) -> Answer:
-    """The answer, with the first sentence of its passage by which the user pays less for what is asked."""
+    """Add the first sentence of the passage that reduces the price asked for by a fact of the user's."""
     if not facts or answer.decision is not None or not _PAID.search(question):
         return answer
     place, sentences = answer.options[0].evidence.id, " ".join(option.sentence for option in answer.options)

@@ -87,7 +87,7 @@ class TrainedJudge:
         if best is None or best.score.answers < least:
             return None
         drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
-        if drafted is None and draft.notes.get("by") == "code":  # a cell of a row is said in words of its own
+        if drafted is None and draft.notes.get("by") == "code":  # a cell is worded apart from its row
             drafted = best
 
         def speaks(option: Option) -> bool:
