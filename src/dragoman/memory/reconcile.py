@@ -154,7 +154,7 @@ def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
 
 
 def older_than(id: str, live: Sequence[tuple[Fact, Passage]]) -> Sequence[tuple[Fact, Passage]]:
-    """The live rows before one: two processes that learn at once must not replace each other's facts."""
+    """Return current rows before one, so that two processes that learn at once do not replace each other's facts."""
     for i, (_, passage) in enumerate(live):
         if passage.id == id:
             return live[:i]

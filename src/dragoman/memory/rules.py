@@ -153,7 +153,7 @@ class RuleMemory(ForgettingMemory):
         return tuple(row for row in rows if row.is_within(start, end))
 
     def recollect(self, context: Context) -> Recollection | None:
-        """What the history of the user's facts has on the last turn; None where it asks for something else."""
+        """Answer the last turn from the user's facts, their history and past chats; None for other questions."""
         if self._source is None or form(context.last).act in ("remember", "forget"):
             return None
         at = moment_of(context.said_at) or now()

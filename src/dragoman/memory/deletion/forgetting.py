@@ -132,7 +132,7 @@ def turn_texts(store: Store, scope: Scope) -> Iterator[str]:
 
 
 def sharing_sentence(rows: Sequence[Passage], gone: Sequence[Passage], analyse: Analyse) -> list[Passage]:
-    """The rows whose sentence also told a fact that is gone, each with its own text in the place of that sentence."""
+    """Return rows whose source sentence also stated a deleted fact, with that sentence replaced by their own text."""
     told = [set(analyse(passage.text)) for passage in gone]
     sentences = {passage.meta.get("said", "") for passage in gone}
     changed = []

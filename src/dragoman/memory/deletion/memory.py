@@ -211,8 +211,8 @@ class ForgettingMemory(FactRows):
         if not gone:
             self.recent.show(scope, self._telling_turns(scope, what))
             return ()
-        # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
-        # since a turn in another process may have read the fact and stored its reply in between.
+        # Dialogues first: after an interrupted call, a second one still finds the fact. And once more afterwards:
+        # a turn in another process may have read the fact and stored its reply in between.
         kept = [row for row in (*live, *hidden) if row not in gone]
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])

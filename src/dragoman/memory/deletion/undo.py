@@ -27,9 +27,9 @@ class Deletion:
 
 
 class RecentDeletions:
-    """The last deletion of each user, until it expires. Nothing of it is ever written.
+    """The last deletion of each user, until it expires. It is never written to disk.
 
-    A background timer drops what has expired, so that an idle process does not keep it either.
+    A timer drops it even in an idle process.
     """
 
     def __init__(
