@@ -146,7 +146,7 @@ class PersonalRetriever:
         near = sorted(facts, key=lambda fact: (-bearing.get(fact.id, -1.0), -fact.relevance))
         useful = sorted(near, key=lambda fact: not _is_of_turn(fact, context))[:_SEARCHED_WITH]
         again = [Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),)) for fact in useful]
-        # What happened to somebody is the matter of rules that the question does not name: "My hens died yesterday."
+        # A rule about an event may share no word with the question: search for the event too: "My hens died yesterday."
         again += [
             Request(replace(context, turns=(Turn("user", fact.text),)), self._world, k=2)
             for fact in useful
@@ -202,7 +202,7 @@ class PersonalRetriever:
         return Found(ranked[:most], getattr(plain, "warnings", ()))
 
     def _alike(self, question: str, told: Sequence[Evidence]) -> dict[str, float]:
-        """How near sentences of this dialogue come to a question about the user; memory's own were searched."""
+        """Score sentences of this dialogue for a question about the user; stored facts already have scores."""
         if not told:
             return {}
         if asks_for_everything(question):
@@ -253,7 +253,7 @@ def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:
 
 
 def _of_own_group(context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> dict[str, float]:
-    """The fact by which a row or column of the best table is the user's: "Students pay the members' price"."""
+    """Return the fact that selects the user's row or column of the best table: "Students pay the members' price"."""
     best = next((each for each in options[:_ROWS_WITHIN] if read_row(each.sentence) is not None), None)
     if best is None or question_kind(context.last) not in {"amount", "choice"}:
         return {}

@@ -18,7 +18,7 @@ def all_rows(store: Store, scope: Scope, source: SourceName) -> list[Passage]:
 
 
 def believed(rows: Sequence[Passage], at: str) -> list[Passage]:
-    """What was believed at a time: told by then, and not replaced until later. A row without times always was."""
+    """Return what was believed at a time: stated by then, and not yet replaced. Rows without times always count."""
     return _in_order(
         row for row in rows if row.meta.get("said_at", "") <= at < row.meta.get("replaced_at", EVER) and _begun(row, at)
     )
