@@ -45,7 +45,7 @@ def clean(text: str, *, most: int = MOST_CHARACTERS) -> str:
 
 
 def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
-    """The two turns as the store keeps them; None where the turn asked to forget, so that its words are not kept."""
+    """Return the two turns to store; None if the turn asked to delete something, so that its words are not stored."""
     for note in reply.trace.of("memory"):
         if getattr(note.value, "forgotten", ()):
             return None
@@ -69,7 +69,7 @@ def exchanges(store: Store, scope: Scope, dialogue: str) -> Iterator[tuple[Turn,
 
 
 def with_usage(reply: Reply, meter: Meter) -> Reply:
-    """The reply of a turn with every call that the meter of the turn has seen.
+    """Add to a reply all model calls that the meter of the turn has counted.
 
     Readers and refiners report their own calls in the trace; all other calls are added to the last draft.
     """

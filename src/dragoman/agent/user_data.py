@@ -160,7 +160,7 @@ class UserData:
         return StandingWishes(self.store).end(self.scope(user), id)
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
-        """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.
+        """Delete a fact about a user, or without `what` all their data; return the number of rows and files.
 
         Every erasure of everything, by call, command, turn or server, ends here and deletes facts, dialogues, traces,
         thumbs, private passages and uploaded files. It does not ask for confirmation: show the user `erasure` first.
