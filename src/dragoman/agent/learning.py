@@ -239,7 +239,7 @@ class TurnLearning:
     def _asked(self, context: Context) -> tuple[Turn, ...]:
         """The last turn for answering, with typing errors corrected and references completed.
 
-        What it says about the user becomes a turn before the question.
+        The store keeps it as typed. What it says about the user becomes a turn before the question.
         """
         turn = context.turns[-1]
         if turn.speaker != "user":
