@@ -1,1 +1,1 @@
-"""The agent (the loop), the refiner, the assistant around them, and how all of it is built from a config."""
+"""The agent (the loop), the refiner, the assistant around them, and the code that builds them from a config."""

@@ -125,7 +125,7 @@ class Agent:
     def stream(self, context: Context) -> Iterator[Note | str | Reply]:
         """The same turn piece by piece: notes as they are decided, the text as it is written, the reply last.
 
-        Where the draft is to be refined its text comes after the refinement, since it may still change.
+        A draft that will be refined is sent after the refinement, since its text may still change.
         """
         return metered_pieces(self._stream(context))
 
@@ -146,7 +146,7 @@ class Agent:
         yield turn.reply()
 
     def _look(self, turns: list[TurnState]) -> Iterator[None]:
-        """Everything before the reading; yields after each stage, so that a caller can show what was decided."""
+        """Run all stages before the reader; yield after each, so that a caller can show its decision."""
         for turn in turns:
             if turn.context.recollection is not None:
                 turn.recollect(self.names, self.user_source)
@@ -189,7 +189,7 @@ class Agent:
 
     @staticmethod
     def _is_decided(turn: TurnState, *, again: bool) -> bool:
-        """Take the caller's decision whether to search, if there is one: the gate is then not asked."""
+        """Whether a turn needs no gate, since its caller decides about searching or it only states wishes."""
         control = turn.context.control
         if _states_wishes(turn.context):
             verdict = _WISH
@@ -220,7 +220,7 @@ class Agent:
             turn.notes.append(Note(role, component, share, plan, *meter.share(len(turns))))
 
     def _checked(self, plan: Plan, turn: TurnState) -> tuple[Plan, LegalPlan]:
-        """A legal plan with its sources; one that the graph refuses is replaced as `fallback` says, with the reason."""
+        """Return the plan and its sources; replace a plan that the source graph rejects, as `fallback` says."""
         try:
             self._graph.check(plan)
         except SourceError as error:
@@ -238,7 +238,7 @@ class Agent:
         return plan, legal
 
     def _allowed(self, plan: Plan, legal: LegalPlan, context: Context) -> tuple[Plan, LegalPlan]:
-        """A plan within the sources that the caller allows; all of these where a search is due and none is left."""
+        """Limit a plan to the sources that the caller allows; if none is left but a search is due, use all of them."""
         control = context.control
         if control.sources is None and control.retrieve != "always":
             return plan, legal
@@ -279,7 +279,7 @@ class Agent:
             turn.notes.append(Note(role, component, share, retrieval, *meter.share(len(turns))))
 
     def _readable(self, evidence: Sequence[Evidence], context: Context) -> tuple[Evidence, ...]:
-        """Evidence without rows that the caller's control excludes, whatever the retriever gave."""
+        """Drop evidence that the caller's control excludes, in case the retriever returned some."""
         control = context.control
         if not (control.limits_sources or control.since or control.until):
             return tuple(evidence)
@@ -296,7 +296,7 @@ class Agent:
         )
 
     def _most(self, turn: TurnState) -> int:
-        """The number of passages of a step over facts about the user: all of them for "What do you know about me?"."""
+        """How many user facts a step retrieves: all of them for "What do you know about me?"."""
         return max(self.k, _ALL_FACTS) if asks_for_everything(turn.context.last) else self.k
 
     def _read(self, turns: list[TurnState]) -> None:
@@ -325,7 +325,7 @@ class Agent:
         return replace(turn.task(), evidence=tuple(piece for piece in turn.evidence if piece.id not in gone))
 
     def _with_older(self, turn: TurnState, draft: Draft) -> Draft:
-        """An answer from a newer document, with a sentence that says that an older one differs."""
+        """Add a sentence that says that an older document differs."""
         if not turn.older or not draft.quoted:
             return draft
         note = older_note(turn.older, spoken(turn.context.last, self.language))
@@ -334,10 +334,10 @@ class Agent:
         )
 
     def _in_fixed_words(self, turn: TurnState) -> bool:
-        """Answer a turn about a deletion in fixed words: no reader may word the question that the user confirms.
+        """Answer with a fixed phrase instead of the reader, where exact wording matters.
 
-        Nor may one claim that something was remembered or deleted where memory does not change. A question about the
-        history of the user's facts is answered so too: the dates in it are memory's.
+        Such turns state only standing wishes, concern a deletion or its confirmation, ask for a change of memory that
+        is switched off, or ask about the history of the user's facts, whose dates come from memory.
         """
         context = turn.context
         recollection = context.recollection
@@ -369,7 +369,7 @@ class Agent:
         if self._in_fixed_words(turn):
             yield turn.draft.text
             return
-        if turn.context.wishes:  # a draft is shaped when it is whole
+        if turn.context.wishes:  # wishes about length apply to the whole draft only
             self._read([turn])
             yield turn.draft.text
             return
@@ -383,7 +383,7 @@ class Agent:
                 else:
                     before = perf_counter()
                     yield piece
-                    stage.started += perf_counter() - before  # the listener's time is not the reader's
+                    stage.started += perf_counter() - before  # do not count the time that the listener takes
             require((draft,) if draft else (), [turn], stage)
         if draft:
             turn.draft = draft
@@ -416,7 +416,7 @@ class Agent:
 
 
 def _states_wishes(context: Context) -> bool:
-    """Whether a turn states or ends standing wishes and says nothing else."""
+    """Whether a turn only states or ends standing wishes."""
     return bool(context.learned.wishes or context.learned.ended_wishes) and not wishing(context.last).is_empty
 
 

@@ -1,4 +1,4 @@
-"""Tell from its words whether a reply says yes, says no, asks back, or admits that it found nothing."""
+"""Classify a reply by its words: yes, no, a question back, or an admission that nothing was found."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _QUESTION = re.compile("[?？]")
 
 
 def answer_problem(expected: ExpectedAnswer, text: str) -> str | None:
-    """Why a reply is not the expected answer, or None where it is.
+    """Return why a reply is not the expected answer, or None if it is.
 
     `no` needs a denial or a limit somewhere ("only from 16 on"); `yes` needs no such word, since a rule that
     permits rarely says yes. Neither may open with the opposite, and `yes` must not tell the user that they cannot.

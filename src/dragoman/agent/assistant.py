@@ -1,4 +1,4 @@
-"""An agent with a store and a memory: dialogues that go on, and users who are known and kept apart."""
+"""The assistant: an agent with a store and a memory, which continues dialogues and keeps users apart."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """One user turn in one dialogue. `before` are turns that were held elsewhere; they are kept with this one.
+    """One user turn in one dialogue. `before` are earlier turns from elsewhere; they are stored with this one.
 
-    What is kept `under` a receipt is kept once. `instructions` and `sampling` concern the wording of this reply and are
+    A turn is stored once per receipt (`under`). `instructions` and `sampling` concern the wording of this reply and are
     not kept.
     `control` says whether to search, how memory is used, and whether the turn is kept at all.
     """
@@ -132,9 +132,9 @@ class Assistant(UserData):
         self.close()
 
     def for_tenant(self, tenant: str) -> Assistant:
-        """The same assistant for another tenant: its own rows, the same models. Closing the first closes both.
+        """The same assistant for another tenant, with separate rows and shared models. Closing the first closes both.
 
-        What agent.toml declares of files is read for the tenant where it has not been.
+        The files that agent.toml declares are ingested for the tenant if they were not yet.
         """
         from dragoman.agent.declared import read_declared
         from dragoman.config import AgentConfig
@@ -199,7 +199,7 @@ class Assistant(UserData):
             learned, notes = learning.learn(contexts, holds)
             learned = [learning.recollected(context) for context in learned]
             replies = self.agent.run(learned)
-        if len(asks) == 1:  # of several turns nobody knows which one a call of memory or gate was for
+        if len(asks) == 1:  # with several turns, a call of memory or gate cannot be attributed to one of them
             replies = [with_usage(reply, meter) for reply in replies]
         texts = [context.last for context in contexts]
         kept = zip(learned, texts, replies, notes, asks, strict=True)
@@ -223,7 +223,7 @@ class Assistant(UserData):
         since: str = "",
         until: str = "",
     ) -> Iterator[Note | str | Reply]:
-        """Notes as they are decided, pieces of text, and the reply last; it is kept before it is given.
+        """Yield notes as they are decided, pieces of text, and last the reply, which is stored before it is yielded.
 
         The options are those of `ask`.
         """
@@ -233,7 +233,7 @@ class Assistant(UserData):
             yield piece.reply if isinstance(piece, Kept) else piece
 
     def exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
-        """As `stream`, with the position of the reply; turns of one dialogue must not overlap."""
+        """Like `stream`, with the position of the reply; turns of one dialogue must not overlap."""
         return metered_pieces(self._exchange(ask))
 
     def _exchange(self, ask: UserTurn) -> Iterator[Note | str | Kept]:
@@ -255,7 +255,7 @@ class Assistant(UserData):
             whole = piece if meter is None else with_usage(piece, meter)
             with hold:
                 reply = self._keep(context, text, whole, note, ask)
-            if context.learned.forgotten or context.learned.blanked:  # the dialogue is not what it was
+            if context.learned.forgotten or context.learned.blanked:  # the dialogue changed meanwhile
                 yield Kept(reply, last_turns(self.store, context.scope, ask.dialogue, 0)[1] - 1)
             else:
                 yield Kept(reply, length + len(ask.before) + 1)
@@ -267,7 +267,7 @@ class Assistant(UserData):
     def _context(self, ask: UserTurn) -> tuple[Context, int]:
         """Return the context of a dialogue for the agent, and the number of its turns so far.
 
-        Private turns are known to private ones alone: the trace of a kept turn may repeat what was said before it.
+        Only private turns see earlier private turns, since the trace of a stored turn may repeat earlier text.
         """
         scope, control = self.scope(ask.user), ask.control
         if self.reencoding is not None and control.keep:
@@ -288,7 +288,7 @@ class Assistant(UserData):
         return TurnLearning(self.agent, self.store, self.memory, self._history, self._learns)
 
     def answered(self, ask: UserTurn) -> tuple[str, Kept] | None:
-        """The dialogue and the stored reply of a request that was answered before."""
+        """Return the dialogue and the stored reply of a request that was answered before."""
         turn = self.store.answered(self.scope(ask.user), ask.under.request) if ask.under and ask.control.keep else None
         if turn is None:
             return None
@@ -316,9 +316,9 @@ class Assistant(UserData):
         once: dict[str, Any] = {} if ask.under is None else {"under": ask.under}
         if turns is None:
             withheld = (Turn("user", WITHHELD), Turn("agent", WITHHELD))
-            # What came before may tell of it as well.
+            # The turns before may mention it as well.
             self.store.append(context.scope, context.dialogue, withheld, **once)
-            # Answering has read the request itself, which names what was to be forgotten.
+            # The caches hold the request itself, which names the deleted fact.
             forget_texts()
             clear_caches(self.encoder, *self._heavy)
         else:

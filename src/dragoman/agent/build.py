@@ -1,4 +1,4 @@
-"""An agent folder, its agent.toml, or the name of a shipped agent, made into an assistant."""
+"""Build an assistant from an agent folder, its agent.toml, or the name of a shipped agent."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _PATIENCE = 10.0
 class Parts:
     """The shared parts of an agent that a component's constructor can request by parameter name.
 
-    A component's options are its keyword-only parameters. Those named as a field here are given by whoever builds the
-    agent; every other one is an option that a config file may set. Models are lazy: asking for one loads nothing.
+    A component's options are its keyword-only parameters. The builder fills those named like a field here; every other
+    one is an option that a config file may set. Models are lazy: asking for one loads nothing.
     """
 
     language_model: LanguageModel
@@ -74,7 +74,7 @@ def load(
     progress: IngestProgress | None = None,
     warm: bool = False,
 ) -> Assistant:
-    """The assistant of an agent; `warm` begins loading its encoder at once instead of on the first turn."""
+    """Load an agent's assistant; `warm` starts loading its encoder at once instead of on the first turn."""
     file, default_state = locate(agent)
     config = load_config(file, overrides)
     warming = WarmUp()
@@ -113,7 +113,7 @@ def shipped() -> dict[str, Path]:
 
 
 def locate(agent: str | Path) -> tuple[Path, Path]:
-    """The agent.toml that is meant, and the folder for its state."""
+    """Find the agent.toml of a name or path, and the folder for its state."""
     path = Path(agent)
     if is_packed(path):
         folder = unpack(path)
@@ -151,8 +151,7 @@ def assemble(
 ) -> Assistant:
     """The assistant that a config describes; reads nothing and, without `warming`, loads nothing yet.
 
-    Given `models` are used instead of new ones, and are left open when the assistant is closed; so is a given `store`
-    used in the place of the config's.
+    `models` and `store` replace those of the config; closing the assistant leaves them open.
     """
     design = design_of(config, file=file)
     tables = design.tables
@@ -260,7 +259,7 @@ def models_of(config: AgentConfig, *, folder: Path | None = None, file: str = FI
 
 
 def _tools(config: AgentConfig, folder: Path | None) -> dict[str, McpTool]:
-    """The sources that are tools, by name; nothing is connected yet."""
+    """Return the tool sources by name; none is connected yet."""
     if not any(entry.mcp for entry in config.sources):
         return {}
     from dragoman.sources.session import ToolAddress
@@ -309,7 +308,7 @@ def _zones(store: Store, default: str) -> Callable[[Scope], tzinfo]:
 
 
 def judge_part(language: str, reader: Mapping[str, Any]) -> str:
-    """The trained part that judges sentences for a reader, by its table; "" where none does."""
+    """Return the trained part with which a reader judges sentences; "" if it has none."""
     from dragoman.decision.judge import SHIPPED_JUDGE
 
     judged = language in ("en", "zh") and REGISTRIES["reader"].resolve(reader["kind"]) == "reader.grounded.v1"
@@ -317,14 +316,14 @@ def judge_part(language: str, reader: Mapping[str, Any]) -> str:
 
 
 def _has_user_and_world(sources: tuple[Source, ...]) -> bool:
-    """Whether there are private facts about users, and documents that they may bear on."""
+    """Whether there are both private facts about users and documents to combine them with."""
     return any(source.about == "user" and source.private for source in sources) and any(
         source.about == "world" for source in sources
     )
 
 
 def _own_option(tables: dict[str, dict[str, Any]], role: str, name: str, *, default: object) -> object:
-    """An option that is the assistant's unless the component asks for it itself."""
+    """Take an option of the assistant out of a role's table, unless the component takes it itself."""
     table = tables[role]
     if name in parameters(REGISTRIES[role].factory(table["kind"])):
         return default

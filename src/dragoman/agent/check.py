@@ -1,4 +1,4 @@
-"""Written conversations with what must be true of each reply, read from TOML and tried on an assistant."""
+"""Written test conversations: read them from TOML, run them on an assistant and check each reply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ON_A_SERVER = "store.postgres.v1"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One turn to say and what must be true of its reply.
+    """A user turn and the requirements on its reply.
 
     Each entry of `must` is a choice of strings, and each entry of `evidence` a choice of files. Strings of `instead_of`
     may stand in the reply only after one that it must contain: "30 instead of 48". `dialogue` names the dialogue in
@@ -66,7 +66,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """How a conversation went: what was wrong, turn by turn, and what was answered.
+    """Result of a conversation: the faults by turn, and the replies.
 
     `unsupported` lists, for each reply, its numbers and names that are in no text that the reply could rest on.
     """
@@ -148,7 +148,7 @@ def read_conversations(path: Path) -> tuple[Conversation, ...]:
 
 
 def _first(error: ValidationError, text: str) -> str:
-    """The first thing that is wrong, in the words of the file: which conversation, line, turn and field."""
+    """Describe the first error in the file's terms: conversation, line, turn and field."""
     wrong = error.errors()[0]
     where, message = list(wrong["loc"]), wrong["msg"].removeprefix("Value error, ")
     if wrong["type"] == "extra_forbidden":
@@ -200,7 +200,7 @@ def check(
     *,
     texts: Sequence[str] = (),
 ) -> Iterator[ConversationResult]:
-    """Hold every conversation, each with a fresh assistant, and say as soon as it is over how it went.
+    """Run every conversation with a fresh assistant and yield each result as soon as it is known.
 
     `texts` are the agent's files (see `shared_texts`): a number or name in a reply is supported by them, by the
     evidence, by the user's facts and by the user's own turns.
@@ -244,7 +244,7 @@ def _hold(assistant: Answers, conversation: Conversation, texts: Sequence[str]) 
 
 
 def _unsupported(text: str, supports: Sequence[str], assistant: Answers, user: str) -> tuple[str, ...]:
-    """Numbers and names without support; the user's facts are read only where the other texts do not do."""
+    """Return numbers and names without support; read the user's facts only if the other texts do not suffice."""
     if not unsupported(text, supports):
         return ()
     return unsupported(text, [*supports, *(fact.text for fact in assistant.recall(user=user))])
@@ -286,7 +286,7 @@ def judge(turn: Expectation, reply: Reply) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Case, spacing and curly apostrophes make no difference."""
+    """Normalise case, spacing and curly apostrophes."""
     return " ".join(text.replace("’", "'").replace("‘", "'").casefold().split())
 
 
@@ -303,10 +303,10 @@ def _place(reply: str, words: str) -> int | None:
 def fresh_assistants(
     agent: str | Path, *, overrides: Overrides = (), progress: IngestProgress | None = None
 ) -> Iterator[tuple[Callable[[], AbstractContextManager[Assistant]], tuple[SourceName, ...]]]:
-    """A maker of assistants that know an agent's files and nothing else, and the agent's sources.
+    """Return a factory of assistants that know only the agent's files, and the agent's sources.
 
-    Files are read once, and every assistant starts from a copy of that state; all of them share the models. Where the
-    agent's store is on a server, a file takes its place: what is tried must not stay there.
+    Files are read once, and every assistant starts from a copy of that state; all of them share the models. A store on
+    a server is replaced by a file, so that test conversations leave nothing there.
     """
     file, _ = locate(agent)
     config = load_config(file, overrides)

@@ -1,4 +1,4 @@
-"""A component from its kind and options, by the signature of its constructor.
+"""Create a component from its kind and options, guided by the signature of its constructor.
 
 Parameters named like one of the shared parts are given; those whose annotation is a role's protocol are components of
 their own; every other one is an option, checked against its annotation.
@@ -47,11 +47,11 @@ class Creator:
         self._making: list[str] = []
 
     def give(self, **parts: object) -> None:
-        """Add shared parts that were built later than this."""
+        """Add shared parts that were built after this creator."""
         self._parts.update(parts)
 
     def hold(self, **components: object) -> None:
-        """Take components that exist already, by role, instead of building them."""
+        """Use existing components, by role, instead of building new ones."""
         self._made.update(components)
 
     def shared(self, role: str) -> Any:
@@ -116,7 +116,7 @@ class Creator:
                 key=where,
             ) from error
         except (PydanticSchemaGenerationError, PydanticUserError):
-            return value  # an annotation that pydantic does not know: the component has to look for itself
+            return value  # pydantic does not know the annotation: the component validates the value itself
 
 
 class ConstructorParameter:
@@ -156,7 +156,7 @@ def _evaluated(annotation: Any, factory: Callable[..., object]) -> Any:
     module = sys.modules.get(factory.__module__)
     names = {**vars(typing), **vars(collections.abc), "Path": Path, **vars(values), **vars(protocols)}
     try:
-        # What is evaluated is the source text of an installed class, never anything from a config.
+        # Evaluates only the source text of an installed class, never text from a config.
         return eval(annotation, {**names, **vars(builtins), **(vars(module) if module else {})})
     except NameError:
         return Any

@@ -1,4 +1,4 @@
-"""The files that an agent.toml declares for its sources: read when they changed, given once where they are private."""
+"""Ingest the files that an agent.toml declares: when they change, and only once for private sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_REASONS, _MOST_NAMES = 2, 5
 
 
 class Holder(Protocol):
-    """Holds what the files are read into; an assistant is one."""
+    """Protocol of what files are ingested into, such as an assistant."""
 
     @property
     def store(self) -> Store: ...
@@ -36,7 +36,7 @@ class Holder(Protocol):
 def read_declared(
     config: AgentConfig, folder: Path, holder: Holder, *, progress: IngestProgress | None = None
 ) -> tuple[Failure, ...]:
-    """Bring every source that has a path up to date with it; the files that could not be read, with the reason."""
+    """Update every source from its path; return the files that could not be read, with the reason."""
     from dragoman.sources.ingest import ingest
     from dragoman.sources.seed import seed
 
@@ -73,7 +73,7 @@ def read_declared(
 
 
 def _warn(failed: Sequence[Failure]) -> None:
-    """Log the failures in a line or two, as every start does: a folder may hold a thousand pictures."""
+    """Log the failures in a few lines, since a folder may hold a thousand unreadable pictures."""
     if len(failed) <= _MOST_REASONS:
         for failure in failed:
             _log.warning("could not read %s: %s", failure.path, failure.reason)

@@ -1,4 +1,4 @@
-"""The encoder of an agent: by itself, for a process that has nothing else to do, and the name of its vector space."""
+"""Create an agent's encoder without the agent, and name its vector space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def encoder_of(config: Mapping[str, Any], folder: Path | None) -> Iterator[Encoder]:
-    """The encoder that a resolved config describes, closed in the end."""
+    """Context manager for the encoder that a resolved config describes."""
     from dragoman.agent.create import Creator
     from dragoman.config import AgentConfig
 

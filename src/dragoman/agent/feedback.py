@@ -1,8 +1,7 @@
 """Feedback on replies: a thumb, or whether the turn needed a search. Both are labels for a gate.
 
-A rating is kept under the user's scope as a place in a dialogue, never as a copy of its words: what is forgotten or
-blanked there is gone from the ratings too. A better answer is kept as a turn of a dialogue of its own, for the same
-reason.
+A rating is kept under the user's scope as a place in a dialogue, never as a copy of its words: so text that is deleted
+there is gone from the ratings too. A better answer is kept as a turn of a dialogue of its own, for the same reason.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def rate(
 ) -> None:
     """Keep a thumb for a reply of a dialogue, or whether it needed a search; the last reply unless `turn` gives one.
 
-    A second thumb for the same reply takes the place of the first, and a second word on the search that of the first.
+    A later rating of the same kind replaces the earlier one.
     """
-    place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # what was said before the reply
+    place = len(store.dialogue(scope, dialogue)) - 1 if turn is None else turn  # the turns before the reply
     earlier = _rows(store, scope)
     old = next((row for row in earlier if (row["dialogue"], row["turns"]) == (dialogue, place)), {})
     rows = [row for row in earlier if row is not old]
@@ -68,7 +67,7 @@ def rate(
         row["better"] = len(store.dialogue(scope, BETTER))
         store.append(scope, BETTER, [Turn("agent", better)])
     store.keep(scope, KEY, json.dumps([*rows, row], ensure_ascii=False))
-    if replaced:  # nothing leads to that answer any more, so nobody could ask to forget it
+    if replaced:  # the old answer has no reference any more, so no user could ask to delete it
         store.erase_turns(scope, BETTER, replaced)
 
 
@@ -95,7 +94,7 @@ def rate_reply(
 
 
 def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
-    """The thumbs of a user, with the dialogues they are about; where the user's words are gone, so is the thumb."""
+    """Return a user's ratings with their dialogues, without those whose user turn was deleted."""
     better = store.dialogue(scope, BETTER)
     name, whole = "", list[Turn]()
     for row in sorted(_rows(store, scope), key=lambda row: str(row["dialogue"])):  # each dialogue is read once
@@ -114,7 +113,7 @@ def ratings(store: Store, scope: Scope) -> Iterator[Rating]:
 
 
 def thumbs(store: Store, scope: Scope, dialogue: str) -> dict[int, bool]:
-    """The thumbs for a dialogue: whether it is up, by the place of the reply."""
+    """Return the thumbs of a dialogue, by the place of the reply; True is up."""
     return _flags(store, scope, dialogue, "good")
 
 
@@ -124,11 +123,11 @@ def search_labels(store: Store, scope: Scope, dialogue: str) -> dict[int, bool]:
 
 
 def forget_ratings(store: Store, scope: Scope, dialogue: str) -> int:
-    """Erase the thumbs for a dialogue, and the better answers that came with them; how many thumbs."""
+    """Delete the thumbs of a dialogue with their better answers; return the number of thumbs."""
     rows = _rows(store, scope)
     gone = [row for row in rows if row["dialogue"] == dialogue]
     if gone:
-        # The answers first: a call that was cut short finds the thumbs again, and does the rest.
+        # Answers first: after an interrupted call, the thumbs are still there and a second call finishes.
         store.erase_turns(scope, BETTER, [int(str(row["better"])) for row in gone if "better" in row])
         kept = [row for row in rows if row["dialogue"] != dialogue]
         store.keep(scope, KEY, json.dumps(kept, ensure_ascii=False))

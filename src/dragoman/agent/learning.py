@@ -67,7 +67,7 @@ def latest(turns: Sequence[Turn], most: int) -> Sequence[Turn]:
 
 @dataclass(frozen=True, slots=True)
 class TurnLearning:
-    """The memory's part in a turn: it learns from the user's words, and completes the question that is answered.
+    """Memory's step of a turn: learn from the user's words, and complete the question to answer.
 
     `history` is how many turns of a dialogue the agent reads. Unless it `learns`, turns are answered as they are.
     """
@@ -81,7 +81,7 @@ class TurnLearning:
     def learn(
         self, contexts: list[Context], holds: Sequence[AbstractContextManager[object]]
     ) -> tuple[list[Context], list[Note | None]]:
-        """The contexts with what memory took from their last turns, and a note where that is something."""
+        """Return the contexts with what memory learned from their last turns, and a note for each change."""
         if self.memory is None or not self.learns:
             return contexts, [None] * len(contexts)
         started = perf_counter()
@@ -89,7 +89,7 @@ class TurnLearning:
         everything, proven = [NOTHING_LEARNED] * len(contexts), set[int]()
         writing = [nth for nth, context in enumerate(contexts) if context.control.writes_memory]
         refresh = getattr(self.memory, "refresh", None)
-        for context in contexts:  # what has run out is not to be read either
+        for context in contexts:  # expired facts must not be read either
             if refresh is not None and not context.control.writes_memory and context.control.keep:
                 refresh(context.scope)
         with ExitStack() as held:
@@ -122,10 +122,10 @@ class TurnLearning:
         return [self._wishful(context) for context in answering], notes
 
     def _has_asked(self, context: Context) -> bool:
-        """Whether the agent itself asked what this turn answers, as the store has it.
+        """Whether this turn answers a question that the agent asked itself, according to the store.
 
-        A question that a document or a model put into a reply is none, nor is one in a history that a caller brings:
-        its words must not become a fact of the user's by a "Yes.".
+        A question that came from a document, a model or a caller's history does not count: a "Yes." to it must not turn
+        its words into a fact of the user's.
         """
         trace = self.store.trace(context.scope, context.dialogue) if context.history else None
         if trace is None:
@@ -145,7 +145,7 @@ class TurnLearning:
             return rest
         own = own_words(rest.last)
         if own == rest.last or (form(rest.last).act == "remember" and own.split()[:1] == rest.last.split()[:1]):
-            return rest  # the order itself is not quoted: 'Remember "the locker is 12"'
+            return rest  # keep an order whose object is quoted: 'Remember "the locker is 12"'
         return replace(rest, turns=(*rest.history, replace(rest.turns[-1], text=own))) if own.strip(_MARKS) else None
 
     def _without_wishes(self, context: Context, wished: Wishing) -> Context | None:
@@ -181,7 +181,7 @@ class TurnLearning:
         return replace(context, wishes=rows, instructions=instructions_text) if rows else context
 
     def recollected(self, context: Context) -> Context:
-        """The context with what memory has on a question about the history of the user's facts, where it is one."""
+        """Add memory's answer to a question about the history of the user's facts; other contexts stay unchanged."""
         recollect = getattr(self.memory, "recollect", None)
         if recollect is None or not context.learned.is_empty or context.control.memory == "off":
             return context
@@ -191,9 +191,9 @@ class TurnLearning:
         return context if recollection is None else replace(context, recollection=recollection)
 
     def _to_answer(self, context: Context, learned: Learned, again: Resumed | None, *, is_proven: bool) -> Context:
-        """The context that the agent answers; an answer to a question back resumes the question before it.
+        """Return the context to answer; the reply to a question back resumes the user's earlier question.
 
-        `is_proven` says that the agent asked it, so that memory was given the answer as a statement.
+        `is_proven` says that the agent asked it itself, so that memory learned the answer as a statement.
         """
         is_held = context.control.writes_memory and (
             again is None or (is_proven and not again.statement.startswith(SAID_TO_APPLY))
@@ -202,20 +202,20 @@ class TurnLearning:
             again = supplied(context) or after_correction(context, [old.text for old in learned.superseded])
         again = again or self._changed_answer(context, learned)
         if again is not None and learned.added and self._is_about_facts(context, again.question):
-            again = None  # what was learned is said back, and is the answer
+            again = None  # the acknowledgement of the new fact is the answer
         if again is not None and not learned.forgotten:
             *earlier, question = again.turns
             # Where memory does not hold the answer, it stands before the question.
             answer = () if is_held else (Turn("user", again.statement),)
             context = replace(context, turns=(*earlier, *answer, replace(question, said_at=context.said_at)))
         wished = wishing(context.last) if learned.wishes or learned.ended_wishes else NOTHING_WISHED
-        if wished.rest:  # the wish is kept; the rest of the turn is answered
+        if wished.rest:  # store the wish and answer the rest of the turn
             context = replace(context, turns=(*context.history, replace(context.turns[-1], text=wished.rest)))
         if context.turns:
             context = replace(context, turns=(*context.history, *self._asked(context)))
         if learned.is_empty:
             return context
-        if learned.forgotten or learned.blanked:  # what was forgotten stood in the turns that were read before
+        if learned.forgotten or learned.blanked:  # the earlier turns contain the deleted text
             turns, _ = last_turns(self.store, context.scope, context.dialogue, self.history)
             context = replace(context, turns=(*turns, context.turns[-1]))
         return replace(context, learned=learned)
@@ -228,7 +228,7 @@ class TurnLearning:
         return recollect is not None and recollect(replace(context, turns=(Turn("user", question),))) is not None
 
     def _changed_answer(self, context: Context, learned: Learned) -> Resumed | None:
-        """The question before the last reply, where what this turn tells changes its answer and is its reason."""
+        """Return the question before the last reply, if a fact of this turn changes its answer."""
         again = told_after(context)
         if again is None or learned.forgotten or learned.pending is not None or asks_for_everything(again.question):
             return None
@@ -238,9 +238,9 @@ class TurnLearning:
         return again if is_reason and reply != context.turns[-2].text else None
 
     def _asked(self, context: Context) -> tuple[Turn, ...]:
-        """The last turn as it is answered: without typing errors, and whole. It is stored as it was typed.
+        """The last turn for answering, with typing errors corrected and references completed.
 
-        What it tells of the user becomes a turn before its question.
+        The store keeps it as typed. What it says about the user becomes a turn before the question.
         """
         turn = context.turns[-1]
         if turn.speaker != "user":
@@ -263,10 +263,10 @@ class TurnLearning:
         both = told_and_asked(text)
         history = context.history if both is None else (*context.history, replace(turn, text=both[0]))
         asked = text if both is None else both[1]
-        # What somebody may do or pays depends on who they are, what there is to see does not.
+        # Permissions and prices depend on who asks; a question about sights does not.
         if form(asked).act == "question" and question_kind(asked) in _OF_SOMEBODY and speaks_of_somebody(asked):
             asked = with_names(asked, history, known())
-        if both is not None and leaning(asked) is not None:  # the question is not understood without what was told
+        if both is not None and leaning(asked) is not None:  # the question needs the statement to be understood
             return (replace(turn, text=with_kinds(text, known()) if names_within(text) else text),)
         asked = with_kinds(asked, known()) if names_within(asked) else asked
         return (*history[len(context.history) :], replace(turn, text=asked))

@@ -1,4 +1,4 @@
-"""Pack an agent's folder into one file, and open such a file: without weights, without state, and without trust.
+"""Pack an agent's folder, without weights and state, into one file, and open such a file without trusting it.
 
 A packed agent comes from somebody else. It is opened only if it holds plain files with the hashes that it lists, starts
 no program and names no address: then it can do nothing but answer on this machine.
@@ -48,7 +48,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class CopiedSource:
-    """A source that is read from elsewhere, and how many of its files were copied; other kinds were left out."""
+    """A source outside of the agent's folder, with the number of files copied and of unsupported files left out."""
 
     source: str
     path: str
@@ -141,7 +141,7 @@ def _readable(path: Path) -> tuple[dict[str, Path], int]:
 
 
 def _with_path(text: bytes, path: str, moved: str, folder: Path) -> bytes:
-    """agent.toml with another path for the sources that had the given one; its other lines stay as they are."""
+    """Replace a source path in the text of agent.toml and keep its other lines."""
     before = _config(text, folder / FILE_NAME)
     for source in _outside_sources(before):
         if source["path"] == path:
@@ -271,7 +271,7 @@ def _check_inside(config: Mapping[str, Any], folder: Path) -> None:
 
 
 def _leads_out(text: str) -> bool:
-    path = PureWindowsPath(text)  # which knows both kinds of slashes
+    path = PureWindowsPath(text)  # it accepts both kinds of slashes
     return text.startswith("~") or ".." in path.parts or bool(path.root or path.drive)
 
 
@@ -286,7 +286,7 @@ def _check_alone(config: Mapping[str, Any], file: Path) -> None:
     kinds = [value for key, value in _values(config) if key == "kind" and isinstance(value, str)]
     for kind in kinds:
         if _has_address(kind):
-            # It has an address of its own: a vendor's, with this user's key, or a server's on this machine.
+            # The component has a default address: a vendor's, used with this user's key, or a local server's.
             raise _not_alone(file, f"talks to a server, by the kind '{kind}'")
 
 

@@ -24,8 +24,8 @@ class _Held:
 class PrivateDialogues:
     """Turns by user and dialogue, so that a private dialogue can go on.
 
-    A dialogue is dropped when nobody used it for `seconds`, and the one that was used longest ago where there are more
-    than `most`. Of a long one the newest turns are held.
+    Drops a dialogue that was not used for `seconds`, and beyond `most` dialogues the least recently used one. Of a long
+    dialogue only the newest turns are held.
     """
 
     def __init__(

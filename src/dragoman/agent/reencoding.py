@@ -61,9 +61,9 @@ class _Job:
 class Reencoding:
     """Watches which stored vectors are from another encoder, and replaces them.
 
-    Until that is done, passages of such a source are found by their words. It can be stopped at any time: the next
-    process continues. Of several processes with one store, one encodes a source, and the others wait until it is done
-    or until nothing was heard of it for a minute.
+    Until then, only lexical search finds the passages of such a source. It can be stopped at any time: the next
+    process continues. If several processes share a store, one of them encodes a source; another takes over after a
+    minute without a sign of life.
     """
 
     def __init__(self, change: _Change, encoder: Encoder, sources: Sequence[Source]) -> None:
@@ -210,6 +210,6 @@ class Reencoding:
 
 
 def reencoding_of(store: Store, encoder: Encoder, space: str, sources: Sequence[Source]) -> Reencoding | None:
-    """The upkeep of a store's vectors; None where the store does not record encoders, or this one has no name."""
+    """Create the re-encoder of a store; None if the store records no encoders or this encoder has no name."""
     use: Callable[[str], _Change] | None = getattr(store, "use_encoder", None)
     return None if use is None or not space else Reencoding(use(space), encoder, sources)

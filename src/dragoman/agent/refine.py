@@ -1,8 +1,8 @@
 """UniMS-RAG, Algorithm 1: score the evidence against the draft, replace the worst, read again.
 
 Within-step refinement is one round that replaces the worst `alpha`; multi-step refinement is several rounds that
-replace one each. A turn without evidence (NULL) is never refined. Where `below` is given, which is not in the paper,
-evidence whose score reaches it stays: what holds is not exchanged for what comes next.
+replace one each. A turn without evidence (NULL) is never refined. With `below` (not in the paper), evidence that scores
+at least `below` is not replaced.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Refiner:
     def refine(
         self, tasks: Sequence[ReadTask], drafts: Sequence[Draft], sources: Sequence[Source]
     ) -> list[tuple[Refinement, ...]]:
-        """Every round of every task; () for a task without evidence."""
+        """Run all rounds of each task; () for a task without evidence."""
         rounds = list(self.rounds(tasks, drafts, sources))
         return [tuple(entry[i] for entry in rounds if entry[i] is not None) for i in range(len(tasks))]  # type: ignore[misc]  # None is filtered out
 
     def rounds(
         self, tasks: Sequence[ReadTask], drafts: Sequence[Draft], sources: Sequence[Source]
     ) -> Iterator[list[Refinement | None]]:
-        """Round by round; None for a task that is not refined in it: without evidence, or exhausted before."""
+        """Yield round by round; None for a task without evidence or without further candidates."""
         states = [_RefinementState(task, draft) for task, draft in zip(tasks, drafts, strict=True)]
         by_name = {source.name: source for source in sources}
         for _ in range(self.steps):
@@ -75,7 +75,7 @@ class Refiner:
             self._read_again([state for state in active if state.replaced])
             yield [state.refinement() if not state.done else None for state in states]
             for state in active:
-                state.done = not state.replaced  # nothing novel is left for its worst: another round would do the same
+                state.done = not state.replaced  # no new evidence was found: another round would do the same
 
     def _score(self, states: list[_RefinementState]) -> None:
         pairs = [(piece, state.draft.text) for state in states for piece in state.task.evidence]
@@ -89,15 +89,18 @@ class Refiner:
             state.worst = [i for i in worst if self.below is None or state.scores[i] < self.below]
 
     def _replace(self, states: list[_RefinementState], by_name: dict[SourceName, Source]) -> None:
-        """Alg. 1 lines 9-14: the next novel evidence of each source, in the plan's order, so that what depends on
-        replaced evidence is found by what stands in its place. Each source is asked once for all states."""
+        """Alg. 1 lines 9-14: retrieve the next new evidence of each source, in the plan's order.
+
+        So a dependent source is searched with the replacement of the evidence it depends on. Each source is asked once
+        for all states.
+        """
         for state in states:
             state.replaced, state.warnings = {}, ()
         for turn in range(max((len(state.asked) for state in states), default=0)):
             wanted = [(state, state.asked[turn]) for state in states if turn < len(state.asked)]
             requests = [state.request(by_name[name]) for state, name in wanted]
             for (state, name), novel in zip(wanted, self.retriever.retrieve(requests), strict=True):
-                # An exhausted source gives fewer than asked: the worst are replaced, the others stay.
+                # An exhausted source returns fewer pieces: the worst ones are replaced, the others stay.
                 state.replaced.update(zip(state.places(name), novel, strict=False))
                 state.warnings += getattr(novel, "warnings", ())
         for state in states:
@@ -111,7 +114,7 @@ class Refiner:
 
 
 class _RefinementState:
-    """One task between the rounds."""
+    """State of one task between the rounds."""
 
     __slots__ = ("done", "draft", "former", "replaced", "scores", "task", "used", "warnings", "worst")
 
@@ -144,8 +147,10 @@ class _RefinementState:
         return Request(task.context, (source,), count, self.given(name), frozenset(self.used), task.plan.sources)
 
     def given(self, name: SourceName) -> tuple[Evidence, ...]:
-        """The evidence of the steps before the one that asks this source, as in the first retrieval; what was replaced
-        there already is not among it, but what was put in its place."""
+        """Return the evidence of the steps before the one that asks this source, as in the first retrieval.
+
+        Evidence that this round has already replaced counts with its replacement.
+        """
         earlier: set[SourceName] = set()
         for step in self.task.plan.steps:
             if name in step:
@@ -155,7 +160,7 @@ class _RefinementState:
         return tuple(piece for piece in kept if piece.source in earlier)
 
     def take(self) -> None:
-        """Put the novel evidence in the place of the old, so that the order of sources stays."""
+        """Put the new evidence in the position of the old, so that the order of sources stays."""
         self.former = self.task.evidence
         evidence = tuple(self.replaced.get(i, piece) for i, piece in enumerate(self.former))
         self.used.update(piece.id for piece in evidence)

@@ -1,4 +1,4 @@
-"""The working state of a turn, and a stage of the loop: its clock, its notes, and where an error happened."""
+"""Working state of a turn, and a stage of the loop, which times a role and marks its errors."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class TurnState:
         self.shown = 0
 
     def close(self) -> None:
-        """Go on as if nothing had been looked up."""
+        """Drop plan and evidence, as if nothing had been looked up."""
         self.plan, self.steps, self.sources, self.personal = NULL_PLAN, (), (), ()
         self.evidence = ()
 
     def recollect(self, names: Mapping[str, str], source: SourceName) -> None:
-        """Take the facts that memory has on a question about their history, without asking gate and planner."""
+        """Take memory's facts as evidence for a question about their history, without asking gate and planner."""
         recollection = self.context.recollection
         assert recollection is not None
         if recollection.kind == "spoken" and recollection.facts:
@@ -79,7 +79,7 @@ class TurnState:
             self.notes.append(Note("retriever", names["retriever"], 0.0, Retrieval(sources, self.evidence)))
 
     def fresh(self) -> list[Note]:
-        """The notes that were not given out yet."""
+        """Return the notes that were not yielded yet."""
         notes = self.notes[self.shown :]
         self.shown = len(self.notes)
         return notes
@@ -126,7 +126,7 @@ class Stage:
 
     @property
     def header(self) -> tuple[Role, str, float]:
-        """The beginning of a turn's note: who it was, and the turn's share of the time."""
+        """First fields of a turn's note: role, component and the turn's share of the time."""
         return self.role, self.component, self.elapsed / max(1, len(self.turns))
 
 

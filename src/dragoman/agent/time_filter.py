@@ -1,4 +1,4 @@
-"""Search by time: the period that a plan is limited to, documents without a date of their own, and the newest first."""
+"""Search by time: limit a plan to a period, date documents by their files, and put the newest first."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def _utc(_: Scope) -> tzinfo:
 
 @dataclass(frozen=True, slots=True)
 class TimeFilter:
-    """Applies the time that a question or its caller wants. `date_of` gives the day of a passage, by its file if need
-    be; `zone_of` gives the time zone of a user."""
+    """Applies the period that a question or its caller asks for.
+
+    `date_of` gives the day of a passage, by its file if need be; `zone_of` gives the time zone of a user.
+    """
 
     sources: Mapping[SourceName, Source]
     date_of: Callable[[Scope, Passage], str] | None = None
@@ -69,7 +71,7 @@ class TimeFilter:
         return source is not None and source.about == "world"
 
     def _by_file_time(self, retriever: Retriever, request: Request, plan: Plan, retrieval: Found) -> Found:
-        """Documents that have no date of their own, by the time of their files."""
+        """Add documents without a date whose files' time lies in the period."""
         worlds = tuple(source for source in request.sources if source.about == "world")
         if not worlds:
             return retrieval

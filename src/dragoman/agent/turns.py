@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 32_000
 WITHHELD = "[forgotten]"
 
-# What moves a cursor or colours a terminal: left without its first character it would read as words.
+# Terminal escape sequences: without their first character the rest would remain as text.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 # Everything of category Cc but tab and line feed, and the byte-order mark; joiners stay, since emoji need them.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
-# What surrogateescape makes of bytes that are not UTF-8; no encoder takes them.
+# Surrogates that surrogateescape makes of invalid UTF-8; no encoder accepts them.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -45,7 +45,7 @@ def clean(text: str, *, most: int = MOST_CHARACTERS) -> str:
 
 
 def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
-    """The two turns as the store keeps them; None where the turn asked to forget, so that its words are not kept."""
+    """Return the two turns to store; None if the turn asked to delete something, so that its words are not stored."""
     for note in reply.trace.of("memory"):
         if getattr(note.value, "forgotten", ()):
             return None
@@ -53,7 +53,7 @@ def kept_turns(asked: Turn, reply: Reply) -> tuple[Turn, Turn] | None:
 
 
 def last_turns(store: Store, scope: Scope, dialogue: str, most: int) -> tuple[Sequence[Turn], int]:
-    """The last turns of a dialogue, and the number of all; a store of SQL reads no more than these."""
+    """Return the last turns of a dialogue and the number of all turns; SQL stores read only these rows."""
     if hasattr(store, "last_turns"):
         turns, count = store.last_turns(scope, dialogue, most)
         return turns, count
@@ -69,10 +69,9 @@ def exchanges(store: Store, scope: Scope, dialogue: str) -> Iterator[tuple[Turn,
 
 
 def with_usage(reply: Reply, meter: Meter) -> Reply:
-    """The reply of a turn with every call that the meter of the turn has seen.
+    """Add to a reply all model calls that the meter of the turn has counted.
 
-    Only readers and refiners report their calls in the trace. Those of memory, gate and planner, and of a question
-    that was answered on trial, are added to the last draft.
+    Readers and refiners report their own calls in the trace; all other calls are added to the last draft.
     """
     notes = list(reply.trace)
     place = next((place for place in reversed(range(len(notes))) if isinstance(notes[place].value, Draft)), None)

@@ -54,7 +54,7 @@ class UserData:
         self._learns = learn
         self._private = PrivateDialogues()
         self._receipts: dict[Scope, tuple[Erased, ...]] = {}
-        eraser: Any = memory  # of some kind that may erase by itself
+        eraser: Any = memory  # a kind of memory that may erase by itself
         if hasattr(eraser, "erase_scope"):
             eraser.erase_scope = self._erase
         if hasattr(eraser, "count_files") and files is not None:
@@ -63,15 +63,15 @@ class UserData:
             eraser.take_receipt = self._take_receipt
 
     def scope(self, user: str = DEFAULT_USER) -> Scope:
-        """Whose rows a user's calls touch."""
+        """Return the scope whose rows a user's calls touch."""
         if not user.strip():
             raise InputError("A user needs an id.", remedy="Give a name, as in --user ana.")
         return Scope(self.tenant, user)
 
     def hold(self, scope: Scope) -> AbstractContextManager[object]:
-        """A context for work that rests on what a scope holds now: its writes are refused once data of it was erased.
+        """Context for work based on the present data of a scope: its writes are refused after an erasure.
 
-        So a turn or an upload that is under way, in whichever process, writes nothing back that was forgotten.
+        So a running turn or upload, in any process, cannot write deleted data back.
         """
         hold = getattr(self.store, "hold", None)
         held: AbstractContextManager[object] = nullcontext() if hold is None else hold(scope)
@@ -116,7 +116,7 @@ class UserData:
         chats: bool = False,
         dry_run: bool = False,
     ) -> ImportPlan:
-        """Take the facts of a file into a user's memory, each once and with its date; what became of them.
+        """Import the facts of a file into a user's memory, each once and with its date; return what became of each.
 
         The file is an export of ChatGPT, Claude, mem0 or Dragoman, or a list in JSON or Markdown; it is read piece by
         piece. `text` is the content of such a file instead. With `chats`, its chats become dialogues of the user too.
@@ -136,7 +136,7 @@ class UserData:
         return replace(plan, chats=len(added))
 
     def export_memory(self, *, user: str = DEFAULT_USER) -> dict[str, Json]:
-        """A user's facts, earlier facts and standing wishes, as `import_memory` reads them."""
+        """Export a user's current and earlier facts and standing wishes, in a format that `import_memory` reads."""
         from dragoman.memory.transfer.exporting import exported
 
         sources = [source.name for source in self.sources if source.about == "user" and source.private]
@@ -156,15 +156,15 @@ class UserData:
         return StandingWishes(self.store).all(self.scope(user))
 
     def end_wish(self, id: str, *, user: str = DEFAULT_USER) -> Passage | None:
-        """Delete a standing wish; None where there is none of that id."""
+        """Delete a standing wish; None if there is none with that id."""
         return StandingWishes(self.store).end(self.scope(user), id)
 
     def forget(self, what: str | None = None, *, user: str = DEFAULT_USER) -> int:
-        """Delete a fact about a user, or, without `what`, everything of theirs; the number of rows and files.
+        """Delete a fact about a user, or without `what` all their data; return the number of rows and files.
 
-        Every way to erase everything ends here, be it a call, a command, a turn or the server: facts, dialogues,
-        traces, thumbs, private passages and uploaded files go. It asks nobody: show the user `erasure` first. One fact
-        can be restored with `undo_forget`.
+        Every erasure of everything, by call, command, turn or server, ends here and deletes facts, dialogues, traces,
+        thumbs, private passages and uploaded files. It does not ask for confirmation: show the user `erasure` first.
+        One fact can be restored with `undo_forget`.
         """
         scope = self.scope(user)
         if what is not None:
@@ -247,7 +247,7 @@ class UserData:
         return None if trace is None else reply_from_json(trace)
 
     def trace(self, *, user: str = DEFAULT_USER, dialogue: str = DEFAULT_DIALOGUE) -> Trace | None:
-        """Why the last reply of a dialogue was given."""
+        """Return the trace of the last reply of a dialogue."""
         reply = self.last_reply(user=user, dialogue=dialogue)
         return None if reply is None else reply.trace
 
@@ -287,7 +287,7 @@ class UserData:
         rate_reply(self.store, self.scope(user), dialogue, turn=turn, needed=needed)
 
     def _erase(self, scope: Scope) -> int:
-        """Erase a scope: rows first, since a full disk may refuse that, then the files, which need no space to go."""
+        """Erase a scope: rows first, since that may fail on a full disk, then files, whose deletion needs no space."""
         from dragoman.agent.erasure_receipt import receipt_of
 
         self._private.drop(scope)

@@ -13,7 +13,7 @@ _PATIENCE = 10.0
 
 
 class WarmUp:
-    """Begins to load what it is given, each part once; whoever needs a part first waits for it as usual."""
+    """Loads parts in the background, each once; a caller that needs a part earlier waits for it as usual."""
 
     def __init__(self) -> None:
         self._begun: dict[int, Thread] = {}
@@ -27,7 +27,7 @@ class WarmUp:
             thread.start()
 
     def wait(self) -> None:
-        """Let what was begun end: a library in the middle of loading must not lose its interpreter."""
+        """Wait for running loads: the interpreter must not exit while a library is loading."""
         for thread in self._begun.values():
             thread.join(_PATIENCE)
 

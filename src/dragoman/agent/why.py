@@ -28,7 +28,7 @@ _SOURCE = re.compile(r" ?[(（][^()（）]*[)）]$")
 
 
 def reason(context: Context, store: Store, about_user: SourceName) -> Recollection | None:
-    """What the reply that a turn asks about rested on; None where the turn asks something else."""
+    """Return what an earlier reply rested on; None if the turn does not ask for that."""
     text = context.last.strip()
     asks = _ASKS.fullmatch(text) if len(text) <= _LONGEST else None
     if asks is None:
@@ -47,7 +47,7 @@ def reason(context: Context, store: Store, about_user: SourceName) -> Recollecti
 
 
 def _reply_asked_about(store: Store, context: Context, said: str) -> Reply | None:
-    """The last reply, or the one that shares most words with what a turn says that the agent said."""
+    """Return the last reply, or the one that best matches the words that the turn attributes to the agent."""
     words = _words(said)
     turns, traces = store.dialogue(context.scope, context.dialogue), store.traces(context.scope, context.dialogue)
     kept = [(nth, reply_from_json(trace)) for nth, trace in enumerate(traces) if trace is not None]
@@ -60,7 +60,7 @@ def _reply_asked_about(store: Store, context: Context, said: str) -> Reply | Non
 
 
 def _quoted(reply: Reply) -> tuple[str, ...]:
-    """The passages that a reply rests on, unless its words are fixed ones."""
+    """Return the passages that a reply rests on; none for a fixed phrase."""
     drafts = [note.value for note in reply.trace.of("reader") if isinstance(note.value, Draft)]
     return drafts[-1].quoted if drafts and drafts[-1].method != "said" else ()
 

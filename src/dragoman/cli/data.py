@@ -122,7 +122,7 @@ def check(
         raise InputError(f"{file} holds no turns.", remedy="See: dragoman data show toy")
     if kind is None and not options:
         typer.echo(f"Nothing is wrong. Next: dragoman evaluate --data {shlex.quote(file)}")
-    else:  # the other commands tell by the file what it is, which JSON lines of our own always say
+    else:  # other commands detect the format by the file, and our own JSON Lines always name it
         own = shlex.quote(f"{Path(file).stem}.turns.jsonl")
         typer.echo(f"Nothing is wrong. Next: dragoman data convert {_again(file, kind, options, own)}")
         typer.echo(f"      and then: dragoman evaluate --data {own}")
@@ -152,7 +152,7 @@ def show_examples(
             continue
         remaining -= 1
         missing = set(example.gold.evidence or ()) - {candidate.id for candidate in example.candidates}
-        # A gold passage of a shared corpus is looked up there, which is worth its reading for a few turns only.
+        # Gold passages are read from the shared corpus, which pays only for a few turns.
         extra = [passage for passage in dataset.passages() if passage.id in missing] if missing and shared else []
         rendering.out().print(dataset_tables.example_text(example, extra), soft_wrap=True)
     if wanted is not None and remaining:

@@ -1,4 +1,4 @@
-"""Cancel work in another thread: long steps check between two parts whether they are still needed."""
+"""Cancel work in another thread: long steps check from time to time whether their result is still needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled"
 
 @contextmanager
 def cancellable(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Within the block, `check_cancelled` raises once `is_cancelled` says so, or that of a block around it."""
+    """Make `check_cancelled` raise within the block once `is_cancelled`, or that of an outer block, returns true."""
     outer = _is_cancelled.get()
     either = is_cancelled if outer is None else lambda: is_cancelled() or outer()
     token = _is_cancelled.set(either)

@@ -1,4 +1,4 @@
-"""The clock of the program, and moments as text.
+"""The program's clock, and times as text.
 
 Every part that needs the current time calls `now`, so that a test or a replay sets one clock for all of them. A moment
 is stored as text in ISO 8601, in UTC and to the second ("2026-05-03T12:30:00Z"): the texts sort like the moments.
@@ -34,7 +34,7 @@ def now() -> datetime:
 def use_clock(clock: Clock | datetime | str) -> Iterator[None]:
     """Set the clock of the whole process, all its threads included, for the time of a block.
 
-    A moment, or its text, is a clock that stands still; one without a time zone is in UTC.
+    A datetime, or its text, is a stopped clock; without a time zone it is in UTC.
     """
     global _clock  # noqa: PLW0603 - the one place where the process's clock is kept
     before = _clock
@@ -50,14 +50,14 @@ def use_clock(clock: Clock | datetime | str) -> Iterator[None]:
 
 
 def stamp(moment: datetime | None = None) -> str:
-    """A moment as stored text; the current one where none is given."""
+    """Format a time as stored text; by default the current time."""
     at = now() if moment is None else moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=4096)
 def moment_of(text: str) -> datetime | None:
-    """The moment of a stored text, in UTC; a date is its first moment. None where the text is none."""
+    """Parse a stored text as a time in UTC; a date means its first moment. None if the text is not a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

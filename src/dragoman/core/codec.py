@@ -19,7 +19,7 @@ _SCALARS = {bool, int, float, str, type(None)}
 
 
 def encode(value: object) -> Json:
-    """A value as JSON; refuses anything but our dataclasses and JSON types."""
+    """Encode a value as JSON; raises an error for anything but our dataclasses and JSON types."""
     kind: Any = type(value)
     if kind in _SCALARS:
         return cast(Json, value)
@@ -51,7 +51,7 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 
 @cache
 def _sparse(kind: type) -> tuple[tuple[str, object], ...]:
-    """Fields that are written only where they differ from their default: older files and hashes stay the same."""
+    """Return fields written only if they differ from their default, so that older files and hashes stay valid."""
     return tuple((field.name, field.default) for field in fields(kind) if field.metadata.get(SPARSE))
 
 
@@ -81,7 +81,7 @@ def _decode(hint: Any, data: Json, where: str) -> object:  # noqa: PLR0911, PLR0
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if _SCALARS.issubset(arguments):
-            return data  # declared as `Json`: already what it says
+            return data  # declared as `Json`: needs no decoding
         return _decode_union(arguments, data, where)
     if origin is tuple and isinstance(data, list):
         if len(arguments) == 2 and arguments[1] is Ellipsis:

@@ -22,7 +22,7 @@ def _check(name: str, value: str, modes: tuple[str, ...]) -> None:
 
 
 def checked_date(name: str, value: str) -> str:
-    """A date of a caller's in ISO 8601, or ""; anything else is an error."""
+    """Check a caller's date: ISO 8601 or ""; anything else is an error."""
     try:
         return value if not value or datetime.fromisoformat(value) else ""
     except ValueError as error:
@@ -35,8 +35,8 @@ class TurnControl:
 
     `retrieve` overrides the gate. `memory` is `on` (read and write facts about the user), `read` or `off`. A turn with
     `keep` false is private: no text of it is stored and memory does not change. `sources` are the sources that may be
-    searched, with those that they need; None allows all. `since` and `until` are dates in ISO 8601: only documents that
-    are dated from the one on and before the other are searched, and only facts that were told in between.
+    searched, with those that they need; None allows all. `since` and `until` are dates in ISO 8601: only documents
+    dated, and facts stated, from `since` on and before `until` are searched.
     """
 
     retrieve: RetrieveMode = "auto"
@@ -57,7 +57,7 @@ class TurnControl:
 
     @property
     def limits_sources(self) -> bool:
-        """Whether some rows that the agent could search are out of bounds."""
+        """Whether the caller excludes some rows that the agent could search."""
         return self.sources is not None or self.memory == "off"
 
     def allows(self, source: Source) -> bool:

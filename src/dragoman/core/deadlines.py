@@ -11,12 +11,12 @@ from typing import Any
 
 
 class Deadline(threading.local):
-    """The time, by the monotonic clock, at which reads and writes of this thread end; None for no end."""
+    """Time on the monotonic clock at which this thread's reads and writes must end; None for no limit."""
 
     until: float | None = None
 
     def limited(self, timeout: float | None) -> float | None:
-        """A timeout that does not reach past the deadline; raises where the deadline is over."""
+        """Shorten a timeout so that it ends by the deadline; raises an error if the deadline has passed."""
         if self.until is None:
             return timeout
         left = self.until - monotonic()
@@ -28,7 +28,7 @@ class Deadline(threading.local):
 
 
 class DeadlineBackend:
-    """A network backend for httpcore whose connections keep to a deadline."""
+    """Network backend for httpcore whose connections respect a deadline."""
 
     def __init__(self, backend: Any, deadline: Deadline) -> None:
         self._backend = backend
@@ -50,7 +50,7 @@ class DeadlineBackend:
 
 
 class DeadlineStream:
-    """A connection whose reads and writes keep to a deadline."""
+    """Connection whose reads and writes respect a deadline."""
 
     def __init__(self, stream: Any, deadline: Deadline) -> None:
         self._stream = stream
@@ -77,5 +77,5 @@ class DeadlineStream:
         return DeadlineStream(stream, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
-        """Facts about the connection, such as its socket."""
+        """Return information about the connection, such as its socket."""
         return self._stream.get_extra_info(info)

@@ -1,8 +1,8 @@
 """Settings that come from environment variables: the home folder, the number of cores, and telemetry switches.
 
 Telemetry is switched off when the package is first imported, before any library that reads these variables: this covers
-workers, Ray nodes and training processes too, which all import the package. A variable that is already set is left
-alone, so that whoever runs the process can decide otherwise.
+workers, Ray nodes and training processes too, which all import the package. Variables that are already set stay as they
+are, so that the user can decide otherwise.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SWITCHES = {
 
 def home() -> Path:
     """The folder of weights and of the shipped agents: `$DRAGOMAN_HOME`, else `~/.dragoman`. Creates nothing."""
-    from pathlib import Path  # takes half of the time of `import dragoman`, which needs the switches alone
+    from pathlib import Path  # takes half of the time of `import dragoman`, which needs only the switches
 
     folder = os.environ.get("DRAGOMAN_HOME", "").strip()
     return Path(folder).expanduser() if folder else Path.home() / ".dragoman"
 
 
 def cores() -> int:
-    """The cores that this process may use: `$DRAGOMAN_CORES`, which divides a machine among processes, else all."""
+    """Number of cores that this process may use: `$DRAGOMAN_CORES`, by which processes share a machine, else all."""
     setting = os.environ.get(CORES_VARIABLE, "").strip()
     return int(setting) if setting.isdigit() and int(setting) else os.cpu_count() or 1
 
@@ -44,5 +44,5 @@ def disable_telemetry() -> None:
 
 
 def switches() -> dict[str, str]:
-    """The switches as this process has them, for children that do not inherit its environment."""
+    """Return the switches of this process, for children that do not inherit its environment."""
     return {name: os.environ.get(name, value) for name, value in SWITCHES.items()}

@@ -49,7 +49,7 @@ class DragomanError(Exception):
         self.fields = fields
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors travel between processes whatever their constructors ask for."""
+        """Pickle errors without calling their constructors, whose parameters differ."""
         return _again, (type(self), self.args, self.__dict__)
 
 

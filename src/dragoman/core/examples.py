@@ -62,7 +62,7 @@ class Problem:
 
 @runtime_checkable
 class Dataset(Protocol):
-    """A labelled set. Constructors only look at their arguments; each call of a method reads the files anew."""
+    """A labelled set. Constructors read no files; each call of a method reads them again."""
 
     @property
     def name(self) -> str: ...
@@ -75,7 +75,7 @@ class Dataset(Protocol):
 
     @property
     def labels(self) -> frozenset[Label]:
-        """Which labels the set has: a metric that needs another one is refused before anything runs."""
+        """Which labels the set has; a metric that needs another label is rejected before anything runs."""
         ...
 
     @property

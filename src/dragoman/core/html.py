@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: every text is escaped, and nothing is loaded from elsewhere."""
+"""HTML for notebooks: all text is escaped, and nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHIP = "display:inline-block;border:1px solid #8888;border-radius:9px;padding:0
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts."""
+    """Format texts as a table."""
     head = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in headers)
     body = "".join(
         "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
@@ -20,13 +20,13 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def chips(steps: Sequence[str], reason: str) -> str:
-    """Steps in order, one chip for each, and the reason for them."""
+    """Format the steps of a plan as a row of chips, with the reason for the plan."""
     row = " → ".join(f'<span style="{_CHIP}">{escape(step)}</span>' for step in steps)
     return f"<div>{row}{f' <small>{escape(reason)}</small>' if reason else ''}</div>"
 
 
 def folded(text: str, summary: str, details: str) -> str:
-    """A text below which details unfold; `details` is HTML."""
+    """Format a text with details that unfold below it; `details` is HTML."""
     markup = escape(text).replace("\n", "<br>")
     return f"<div><p>{markup}</p><details><summary>{escape(summary)}</summary>{details}</details></div>"
 

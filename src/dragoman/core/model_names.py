@@ -1,4 +1,4 @@
-"""Language models in one line: a name as it stands in `models.language` or after `--model`, as a component's table.
+"""Parse the name of a language model, from `models.language` or `--model`, into a component's table.
 
 ollama:qwen3:4b                        a model of a vendor or server, at its usual address
 vllm:Qwen/Qwen3-8B@http://gpu:8000/v1  the same at another address
@@ -55,7 +55,7 @@ def model_table(name: str) -> dict[str, Any]:
 
 
 def likely_name(name: str) -> str | None:
-    """What somebody may have meant by a name that is neither weights nor an endpoint's model; None if unclear."""
+    """Suggest a correction for a name that is neither weights nor an endpoint's model; None if unclear."""
     if name.endswith(".gguf"):
         return None
     model, at, place = name.partition("@")

@@ -31,7 +31,7 @@ def make_private_file(path: Path) -> None:
 
 
 def tighten(path: Path) -> None:
-    """Take the permissions of group and others from a file or folder; only its owner's process does."""
+    """Remove the permissions of group and others from a file or folder, if this process runs as its owner."""
     with suppress(OSError):  # a missing file, or a disk that is read-only
         status = path.stat()
         if os.name == "posix" and status.st_uid == os.geteuid() and status.st_mode & _OTHERS:

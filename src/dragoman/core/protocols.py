@@ -61,7 +61,7 @@ class Planner(Protocol):
 class Retriever(Protocol):
     """The best k passages for each request, best first, with calibrated relevance in [0, 1].
 
-    Never an id in `without`, never a row outside the request's scope, never more than k a source.
+    It never returns an id in `without`, a row outside the request's scope, or more than k rows of a source.
     """
 
     def retrieve(self, requests: Sequence[Request]) -> Sequence[Sequence[Evidence]]: ...
@@ -102,11 +102,11 @@ class LanguageModel(Protocol):
 class Encoder(Protocol):
     """Texts to unit vectors: an array of shape (len(texts), dimensions), float32.
 
-    One that reads passages, of which there are many, otherwise than questions has `encode_passages` as well: the same
-    signature, the same space (`passage_vectors` asks the right one).
+    An encoder that encodes passages differently from questions also has `encode_passages`: the same
+    signature, the same space (`passage_vectors` calls the right one).
 
-    One whose vectors depend on more than its kind and options has a property `space`, the name of its vector space:
-    stored vectors are replaced where it is not the one that they were made in.
+    An encoder whose vectors depend on more than its kind and options has a property `space`, the name of its vector
+    space; stored vectors of another space are replaced.
     """
 
     @property
@@ -147,7 +147,7 @@ class Store(Protocol):
     def remove(self, scope: Scope, ids: Sequence[str]) -> int: ...
 
     def supersede(self, scope: Scope, id: str, by: str, *, meta: Mapping[str, str] | None = None) -> None:
-        """Mark a row as replaced by another, and add to its meta: it stays in the store, and no search returns it."""
+        """Mark a row as replaced by another, and add to its meta; it stays in the store, but no search returns it."""
         ...
 
     def lexical(self, queries: Sequence[Query]) -> Sequence[Sequence[Hit]]:
@@ -189,11 +189,11 @@ class Store(Protocol):
         ...
 
     def redact(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Blank the turns, and drop the traces, of a scope that hold any of the texts; the number of turns."""
+        """Blank a scope's turns, and delete its traces, that contain any of the texts; return the number of turns."""
         ...
 
     def erase_turns(self, scope: Scope, dialogue: str, places: Sequence[int] | None = None) -> int:
-        """Delete a dialogue with its traces, or blank the turns at some places; the number of turns."""
+        """Delete a dialogue with its traces, or blank the turns at some positions; return the number of turns."""
         ...
 
     def keep(self, scope: Scope, key: str, value: str) -> None:
@@ -218,10 +218,10 @@ def warm(*components: object) -> None:
 
 
 def passage_vectors(encoder: Encoder, texts: Sequence[str], *, about: About = "world") -> FloatArray:
-    """Vectors for the rows of a source: by `encode_passages` where an encoder has it, else by `encode`.
+    """Encode rows of a source: by `encode_passages` if the encoder has it, else by `encode`.
 
-    Both lie in one space, so that questions, which are always encoded by `encode`, may be compared with them.
-    Statements about the user or the bot are few, and their cosine decides: they are read as questions are.
+    Both share one vector space, so that they can be compared with questions, which `encode` always encodes. Statements
+    about the user or the bot are encoded like questions, since decisions depend on their cosine.
     """
     if about != "world":
         return encoder.encode(texts)

@@ -1,4 +1,4 @@
-"""A cheaper constructor for the values that the loop makes on every turn."""
+"""A faster constructor for the values that the loop creates on every turn."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 def quick(cls: type[T]) -> type[T]:
-    """Let a frozen dataclass with slots fill them directly.
+    """Class decorator: give a frozen dataclass a constructor that sets its slots directly.
 
-    The generated constructor of a frozen dataclass goes through `object.__setattr__` by name at every field, which is
-    twice the price; a turn makes about a dozen values.
+    The generated constructor of a frozen dataclass calls `object.__setattr__` by name for every field, which takes
+    twice as long; a turn creates about a dozen values.
     """
     declared = fields(cls)  # type: ignore[arg-type]  # T is a dataclass, which TypeVar cannot say
     if hasattr(cls, "__post_init__") or any(field.default_factory is not MISSING for field in declared):

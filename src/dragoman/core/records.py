@@ -1,4 +1,4 @@
-"""The records of a store: scopes, sources, passages, facts, turns, and what searching and deleting them gives."""
+"""Records of a store: scopes, sources, passages, facts, turns, and the results of searches and deletions."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ class Passage:
 
     @property
     def moment(self) -> str:
-        """When a fact was said, or the day of a document; "" where neither is known."""
+        """When a fact was stated, or the day of a document; "" if neither is known."""
         return self.meta.get("said_at") or self.date
 
     def is_within(self, since: str, until: str) -> bool:
-        """Whether the moment lies in a period; "" is no bound, and no moment is in no period."""
+        """Whether the moment lies in a period; a bound of "" is open, and a row without a moment lies in no period."""
         moment = self.moment
         return not (since or until) or (bool(moment) and since <= moment and (not until or moment < until))
 
@@ -105,9 +105,9 @@ class Fact:
     `slot` names what it is about, for contradictions ("home", "Leo's age"); `subject` is "user", a name or a noun
     ("Leo", "dog"), `role` what the subject is to the user ("son"), `type` the type of the value ("age", "date",
     "diet"), and `said` the sentence as it was typed. `said_at` is when it was said; `valid_from` and `valid_until` are
-    when it begins and ends to be true, "" where nobody knows. Moments are written as `core.clock.stamp` does. `chance`
-    is how probably it is worth keeping, by a trained write gate; 0 where a rule placed it. `corrects` is the text of
-    the fact whose place it takes, where a turn corrected that one.
+    when it begins and ceases to be true, "" if unknown. Moments are written as `core.clock.stamp` does. `chance` is the
+    write gate's probability that it is worth keeping, 0 for a fact found by a rule. `corrects` is the text of an
+    earlier fact that the turn corrected by this one.
     """
 
     text: str
@@ -148,8 +148,8 @@ class Turn:
 class Query:
     """One search in a store: by `tokens` (lexical) or by `vector` (nearest), inside one scope and source.
 
-    `since` and `until` keep rows whose moment lies in between (`since <= moment < until`), as text in ISO 8601; ""
-    is no bound, and a row without a moment is in no period.
+    `since` and `until` keep rows whose moment lies in between (`since <= moment < until`), as text in ISO 8601; "" is
+    an open bound, and a row without a moment lies in no period.
     """
 
     scope: Scope
@@ -164,7 +164,7 @@ class Query:
 
     @property
     def is_timed(self) -> bool:
-        """Whether only rows of a period are wanted."""
+        """Whether the query is limited to a period."""
         return bool(self.since or self.until)
 
 
@@ -197,7 +197,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A line of a receipt: so many of a kind were erased from a file, and the SHA-256 of what they held."""
+    """Line of a receipt: how many items of a kind were erased from a file, and the SHA-256 of their content."""
 
     place: str
     what: str

@@ -1,8 +1,8 @@
-"""One registry per role: filled by a decorator inside, by entry points outside.
+"""One registry per role: a decorator registers built-in components, entry points register those of plugins.
 
-A component is named `role.name.version`, as in `gate.prompted.v1`; `prompted` alone means its newest
-version. Built-ins are found by importing the role's package, strangers' plugins by the entry-point
-group `dragoman.<role>`; both end up in the same table.
+A component is named `role.name.version`, as in `gate.prompted.v1`; `prompted` alone means its newest version. Built-ins
+are found by importing the role's package, plugins by the entry-point group `dragoman.<role>`; both end up in the same
+table.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def plugins(role: str) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _plugins() -> Any:  # its type is not the same in every version of Python
+def _plugins() -> Any:  # its type differs between versions of Python
     """All entry points, read once, since each reading scans every installed package."""
     from importlib.metadata import entry_points
 

@@ -1,7 +1,7 @@
 """The special tokens of a unified model and the sequence that they order (UniMS-RAG, Table I; SAFARI, section 3).
 
-A sequence is made of pieces: text, which is never looked into, and tokens. So a text that spells a token stays text,
-and formatting and parsing are inverse. How a token becomes ids of a vocabulary is `models/unified/token_spelling.py`.
+A sequence consists of pieces: text, which is never parsed, and tokens. So text that looks like a token stays text, and
+parsing exactly reverses formatting. How a token becomes ids of a vocabulary is `models/unified/token_spelling.py`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Grammar:
 
     unims:  [SOURCE] K.. [EOS] ([EVIDENCE] K text [EOE] similarity).. response
     safari: [SOURCE] K.. [EOS] [MIDDLE] K text [AND] K text .. [EOM] response
-    A plan that asks nothing is [SOURCE] [NULL] [EOS]; SAFARI's middle is left out where there is no evidence.
+    The plan without sources is [SOURCE] [NULL] [EOS]; SAFARI's middle is left out where there is no evidence.
     """
 
     sources: tuple[SourceName, ...]
@@ -156,7 +156,7 @@ def tenths(value: float) -> int:
 
 
 class _SequenceParser:
-    """A walk over the pieces of one sequence."""
+    """Parser that walks over the pieces of one sequence."""
 
     def __init__(self, grammar: Grammar, pieces: Sequence[Piece]) -> None:
         self._grammar = grammar

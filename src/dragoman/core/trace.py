@@ -1,4 +1,4 @@
-"""The trace: what every role decided in a turn, with its values and seconds, as JSON both ways."""
+"""The trace: every role's decision in a turn, with values and seconds, and its conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Trace:
 
 
 def model_failures(trace: Trace) -> tuple[str, ...]:
-    """Why the model failed, once for each draft that was composed without it."""
+    """Return why the model failed, once for each draft that was composed without it."""
     notes = (note.value.notes for note in trace if isinstance(note.value, Draft))
     reasons = (str(each.get(key, "")) for each in notes for key in ("rejected", "judge"))
     return tuple(message for message in reasons if message.startswith(MODEL_FAILED))

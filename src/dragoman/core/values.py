@@ -1,4 +1,4 @@
-"""The values that travel through a turn: frozen, made of tuples, without behaviour of their own.
+"""The values that travel through a turn: frozen dataclasses of tuples, without behaviour of their own.
 
 Those that a store keeps are defined in `dragoman.core.records` and may be imported from here too.
 """
@@ -76,10 +76,10 @@ class Learned:
     """Changes that a turn made to a user's memory.
 
     `pending` is an erasure of everything that waits for the user's confirmation, `erased` one that was carried out;
-    `declined` says that the user said no to one.
-    `mentions` are turns that hold a rare word of a deleted fact and are still there; `blanked` is how many such turns
-    were deleted at the user's word. `wishes` are standing wishes about replies that the turn stated, `ended_wishes`
-    those that it took back. `dropped` are the least useful facts, which made room for new ones.
+    `declined` says that the user refused one. `mentions` are turns that hold a rare word of a deleted fact and are
+    still there; `blanked` is how many such turns were deleted at the user's request. `wishes` are standing wishes about
+    replies that the turn stated, `ended_wishes` those that it ended. `dropped` are the least useful facts, which
+    made room for new ones.
     """
 
     added: tuple[Passage, ...] = ()
@@ -167,7 +167,7 @@ class Context:
     `instructions` are what a calling program asks of the wording of the reply, and `sampling` how a model draws it;
     only readers with a model use them.
     `control` is what the caller decided about the turn.
-    `recollection` is what memory has on a question about the user's history ("Where did I live before?").
+    `recollection` is memory's answer to a question about the user's history ("Where did I live before?").
     `wishes` are the user's standing wishes about the wording of replies.
     """
 
@@ -277,7 +277,7 @@ NULL_PLAN = Plan()
 class Request:
     """One retrieval: `given` is the evidence of earlier steps, `without` the ids not to return again.
 
-    `plan` are all sources that were planned, for who reads the plan too; () where it is not known. `since` and `until`
+    `plan` names all planned sources, for retrievers that use the plan; () if it is unknown. `since` and `until`
     limit the rows to a period, as in `Query`.
     """
 
@@ -291,7 +291,7 @@ class Request:
     until: str = ""
 
     def period_of(self, source: Source) -> tuple[str, str]:
-        """The period of the rows of a source; none for facts where the question, not the caller, gave it."""
+        """Return the period for the rows of a source; none for facts if it comes from the question, not the caller."""
         control = self.context.control
         if source.about == "user" and not (control.since or control.until):
             return "", ""
@@ -354,9 +354,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text and how far it is to be trusted: `confidence` is a probability in [0, 1].
+    """A reply text with its reliability: `confidence` is a probability in [0, 1].
 
-    `method` says how it came about (`generated`, `quoted`, `said`, ...), `quoted` which evidence ids
+    `method` says how it was made (`generated`, `quoted`, `said`, ...), `quoted` which evidence ids
     it rests on, `notes` what the reader wants shown in the trace.
     """
 

@@ -1,7 +1,7 @@
 """Work in shards, independent of whether this process or other machines do it.
 
 A worker opens a job once, which may take long, and then processes one shard after another. Results arrive in the order
-of the shards, whichever worker made them and however often one died, so that the caller can write each exactly once.
+of the shards, even if workers die or finish out of order, so that the caller can write each exactly once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Workers(Protocol):
     ) -> Iterator[R]:
         """The pieces of all shards, in order; shards are taken as they are needed, a few ahead.
 
-        An error of a shard comes after all pieces before it. `listener` gets what the work on a shard reports.
+        An error of a shard comes after all pieces before it. `listener` receives the progress reports of the shards.
         """
         ...
 

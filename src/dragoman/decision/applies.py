@@ -59,11 +59,11 @@ def applies(
     today: date | None = None,
     entailment: Entailment | None = None,
 ) -> Decision:
-    """Decide whether a rule lets, refuses or prices what a user asks for.
+    """Decide whether a rule permits, forbids or prices what a user asks for.
 
     `rule` is one sentence or a few that belong together, with or without a heading in front (`The lighthouse: ...`).
-    `facts` are the user's own sentences, oldest first. Without a question the rule's own matter is asked about.
-    `today` gives a meaning to `today`, `tomorrow` and dates of birth.
+    `facts` are the user's own sentences, oldest first. Without a question, decide about the rule's own subject. `today`
+    resolves `today`, `tomorrow` and dates of birth.
     """
     if len(rule) > LONGEST_RULE:
         decision = _none("too long for a rule")
@@ -121,9 +121,9 @@ def _by_one(rule: str, facts: Sequence[str], question: str, today: date | None) 
 
 
 def _without_hours(clause: Clause) -> Clause:
-    """A permission whose days and hours only say when something takes place, by its limits of age and size alone.
+    """Reduce a permission whose days and hours are only a timetable to its limits of age and size.
 
-    "Diving: from 12 years, Fridays at 17:00" lets who is 12; without such a limit it lets and refuses nobody.
+    "Diving: from 12 years, Fridays at 17:00" permits 12-year-olds; without such a limit it permits and forbids nothing.
     """
     if clause.effect != "permit" or not _HOURS_OF_ONE_DAY.search(clause.text):
         return clause
@@ -132,7 +132,7 @@ def _without_hours(clause: Clause) -> Clause:
 
 
 def _partly(votes: Sequence[_Vote]) -> Decision:
-    """No decision, with the fact that meets what could be read of a rule: it is meant for the user all the same."""
+    """Return no decision, but the fact that meets the readable part of a rule, which thus is for the user."""
     facts = [
         vote.state.outcome.fact for vote in votes if vote.state.truth and vote.state.outcome and vote.state.outcome.fact
     ]
@@ -146,7 +146,7 @@ def _own_target(states: Sequence[State]) -> str:
 
 
 def _narrowed(current: State, asked: Question) -> State:
-    """A clause with a narrowing word that the question does not share can only be read by a model."""
+    """Mark a clause as unreadable for code if it has a narrowing word that the question lacks."""
     residue = current.clause.residue
     unread = [word for word in residue if word[:_ROOT] not in asked.text and not mentions(asked, word)]
     return replace(current, opaque=True) if unread or _is_for_others(current.clause, asked) else current
@@ -218,7 +218,7 @@ def _permission(asked: Question, states: Sequence[State], shared: float) -> Deci
 
 
 def _company(asked: Question, current: State) -> _Vote | None:
-    """A demand as an answer to `may I`: who asks to do without it may not, who has it may."""
+    """Answer `may I` by a demand: no if the user asks to do without it, yes if they meet it."""
     if current.items:
         item = current.items[0]
         holds = False if asked.without else item.truth
@@ -240,7 +240,7 @@ def _company(asked: Question, current: State) -> _Vote | None:
 
 
 def _weight(current: State) -> float:
-    """How much a clause's word counts: one whose conditions hold before one that speaks to all, before a converse."""
+    """Return the weight of a clause: met conditions count more than a clause for all, and that more than a converse."""
     if current.truth is None:
         return 3
     if current.excepted or (current.truth and current.clause.conditions):

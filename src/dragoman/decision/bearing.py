@@ -1,8 +1,8 @@
-"""Which of the facts about a user bear on a sentence that may answer.
+"""Select the facts about a user that are relevant to a sentence that may answer.
 
-A user's other facts blur what the judge reads, and name the wrong reason. Two small logistic regressions choose: one by
-what similarities and shared words say, before anything is read; and one that also knows what the judge reads in the
-sentence with the fact alone. `python benchmarks/judge/bearing.py` fits and measures them.
+Irrelevant facts mislead the judge and give wrong reasons. Two small logistic regressions choose: the first by
+similarities and shared words, before the judge reads; the second also by the judge's scores for the sentence with the
+fact alone. `python benchmarks/judge/bearing.py` fits and measures them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SAME = 0.06
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is known of a fact and a sentence before they are read together."""
+    """Features of a fact and a sentence before the judge reads them together."""
 
     to_question: float
     """Similarity of fact and question."""
@@ -70,7 +70,7 @@ class Features:
 
 
 class Bearing:
-    """Says how probable it is that facts bear on sentences."""
+    """Predicts how probably facts are relevant to sentences."""
 
     def __init__(self, *, encoder: Encoder, analyse: Analyse) -> None:
         self._encoder = encoder
@@ -78,7 +78,7 @@ class Bearing:
         self._is_known: bool | None = None
 
     def is_trained_for(self) -> bool:
-        """Whether the encoder gives the similarities that the weights were fitted on."""
+        """Whether the weights were fitted on this encoder's similarities."""
         if self._is_known is None:
             vectors = self._encoder.encode([text for pair in _PROBES for text in pair])
             cosines = [float(one @ other) for one, other in zip(vectors[::2], vectors[1::2], strict=True)]
@@ -87,7 +87,7 @@ class Bearing:
         return self._is_known
 
     def features(self, question: str, options: Sequence[Option], facts: Sequence[str]) -> list[list[Features]]:
-        """For each option, the features of every fact."""
+        """Return, for each option, the features of every fact."""
         count = len(facts)
         texts = [question, *facts, *(f"{fact} {question}" for fact in facts), *(o.sentence for o in options)]
         vectors = self._encoder.encode(texts)
@@ -122,17 +122,17 @@ class Bearing:
 
 
 def likely(features: Features) -> float:
-    """The probability that a fact bears on a sentence, before it is read."""
+    """Return the probability that a fact is relevant to a sentence, before the judge reads them."""
     return _probability(NEAR, inputs(features))
 
 
 def likely_when_read(features: Features, score: PairScore, bare: PairScore) -> float:
-    """The same, where `score` is what the judge reads with the fact alone and `bare` without any."""
+    """The same after reading: `score` is the judge's with the fact alone, `bare` its score without facts."""
     return _probability(READ, inputs(features) | read_inputs(score, bare))
 
 
 def inputs(features: Features) -> dict[str, float]:
-    """What the first of the regressions sees."""
+    """Return the inputs of the first regression."""
     return {
         "to question": features.to_question,
         "to sentence": features.to_sentence,
@@ -143,7 +143,7 @@ def inputs(features: Features) -> dict[str, float]:
 
 
 def read_inputs(score: PairScore, bare: PairScore) -> dict[str, float]:
-    """What the second sees besides: how the readings with the fact and without it differ."""
+    """Return further inputs of the second regression: how the scores with and without the fact differ."""
     gains = {name: chance - bare.verdict.get(name, 0.0) for name, chance in score.verdict.items()}
     return {
         "says": max(gains.get("yes", 0.0), gains.get("no", 0.0)),

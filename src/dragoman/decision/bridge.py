@@ -1,4 +1,4 @@
-"""Answers that two places of the documents give together: what the first names is looked up in the second.
+"""Answers from two places of the documents: the first names a key, which is looked up in the second.
 
 "How late are you open on the day the book club meets?": a list says that the club meets on Thursday, a table says how
 long the house is open on Thursdays. The first sentence speaks of what the question names; it names the label of a row
@@ -41,7 +41,7 @@ class Bridge:
 def bridge(question: str, options: Sequence[Option], analyse: Analyse, *, said: str = "") -> Bridge | None:
     """Two sentences that answer together; None unless exactly one cell has the value.
 
-    `said` is the sentence that a reply quotes already: then only that one may be the first.
+    `said` is the sentence that a reply already quotes; then only it may be the first.
     """
     wanted = _wanted_kinds(question)
     if not wanted:

@@ -1,4 +1,4 @@
-"""Which sentence of the evidence answers best: topic by words, matter by meaning, the kind of answer by form."""
+"""Choose the sentence of the evidence that answers best: by shared words, by meaning, and by the form of the answer."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def rank(
     analyse: Analyse,
     known: str = "",
 ) -> list[Quote]:
-    """Every sentence of the evidence, best first; `known` is what the user told that the question rests on."""
+    """Rank all sentences of the evidence; `known` are the user's statements that the question is based on."""
     units = [(piece, sentence) for piece in evidence for sentence in sentences(piece.text)]
     if not units:
         return []
@@ -108,19 +108,19 @@ def rank(
 
 
 def _is_plain_row(sentence: str) -> bool:
-    """Whether a sentence is a row of a table without a yes or no: it lets and refuses nothing."""
+    """Whether a sentence is a table row without yes or no, which neither permits nor forbids."""
     row = read_row(sentence)
     return row is not None and all(flag(value) is None for _, value in row.cells)
 
 
 def _whole(piece: Evidence, sentence: str) -> str:
-    """A sentence with the question that it stands under, where it only answers that: "From 7 on."."""
+    """Prepend the question above a sentence that only answers it: "From 7 on."."""
     heading = piece.passage.headings[-1] if piece.passage.headings else ""
     return f"{heading} {sentence}" if heading.endswith("?") and len(sentence.split()) <= _ELLIPTICAL else sentence
 
 
 def _leans(units: Sequence[Unit]) -> list[str]:
-    """For each sentence the one before it, where it cannot be understood without: "They should not see it."."""
+    """For each sentence, return the one before if it is needed to understand it: "They should not see it."."""
     before: list[str] = []
     for i, (piece, sentence) in enumerate(units):
         previous = units[i - 1] if i else None
@@ -156,7 +156,7 @@ def _in_chinese(
     texts = [sentence for _, sentence in units]
     bare = chinese_words.shares(asked[1], texts)
     last = chinese_words.asking_clause(asked[1])
-    if last:  # "我弟门牙撞掉了，能种一颗吗？": what happened before is not what is asked
+    if last:  # "我弟门牙撞掉了，能种一颗吗？": the event is not the question
         bare = [max(each) for each in zip(bare, chinese_words.shares(last, texts), strict=True)]
     under = chinese_words.shares(asked[0], placed)
     nearness, within = _gloss_cosines(encoder, (last or asked[1], asked[0]), texts, placed)
@@ -185,7 +185,7 @@ def _probability(features: Mapping[str, float], model: Mapping[str, float]) -> f
 
 
 def _was_quoted(piece: Evidence, context: Context) -> bool:
-    """Whether the reply before quoted from the same place: a follow-up mostly stays there."""
+    """Whether the last reply quoted the same place, where a follow-up mostly stays."""
     place = piece.passage.headings[-1] if piece.passage.headings else piece.passage.title
     return bool(place) and bool(context.history) and place in context.history[-1].text
 
@@ -198,7 +198,7 @@ def _path(piece: Evidence) -> str:
 
 
 def _details(question: str, analyse: Analyse) -> frozenset[str]:
-    """The particulars of a question, which its answer shares: names, numbers, days and months."""
+    """Return the names, numbers, days and months of a question, which its answer should contain."""
     return frozenset(token for word in _PARTICULAR.findall(question) for token in analyse(word))
 
 
@@ -217,9 +217,9 @@ def _shares(
     units: Sequence[frozenset[str]],
     alternatives: Mapping[str, frozenset[str]],
 ) -> list[float]:
-    """The share of the asked words, weighted by how rare they are among the units, that each unit holds."""
+    """Return each unit's share of the asked words, weighted by their rarity among the units."""
     count = len(units)
-    words = sorted(asked)  # sums round by their order, and a set's is another in every process
+    words = sorted(asked)  # a set's order differs between processes, and sums are rounded by order
     synonyms = {word: alternatives.get(word, frozenset((word,))) for word in words}
     holding = {word: [not synonyms[word].isdisjoint(unit) for unit in units] for word in words}
     weight = {word: math.log(1.0 + (count - sum(held) + 0.5) / (sum(held) + 0.5)) for word, held in holding.items()}

@@ -37,7 +37,7 @@ class State:
 
     @property
     def readable(self) -> bool:
-        """Whether code may decide by it: it was read as a whole, or fails whatever the rest says."""
+        """Whether code may decide by it: all of it was read, or the unread rest cannot change the result."""
         return not self.opaque or (self.truth is False and not self.excepted)
 
 
@@ -144,7 +144,7 @@ def _excepted(current: State, situation: Situation) -> State:
 
 
 def unknown(current: State) -> Decision | None:
-    """The decision that a fact is missing; None where code cannot say which."""
+    """Return the decision that a fact is missing; None if code cannot say which one."""
     outcome = current.outcome
     if outcome is None or not outcome.missing:
         return None
@@ -162,7 +162,7 @@ def unknown(current: State) -> Decision | None:
 def decided_by(
     current: State, verdict: Verdict, shared: float = 1.0, *, value: str = "", converse: bool = False
 ) -> Decision:
-    """A decision with what decided it."""
+    """Return a decision with the condition that decided it."""
     outcome = current.outcome
     confidence = 0.95 * (0.7 + 0.3 * shared) * (0.85 if converse else 1.0)
     if outcome is None or not outcome.clear:  # nothing was compared, or at a loose bound

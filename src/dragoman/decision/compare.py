@@ -40,7 +40,7 @@ _UPRIGHT = re.compile(r"\b(?:high|tall|height|headroom)\b")
 
 
 def compare(condition: Condition, clause: Clause, situation: Situation) -> Outcome:
-    """Look up the fact that a condition is about, and compare."""
+    """Compare a condition with the fact that it is about."""
     return _COMPARE[condition.attribute](condition, clause, situation)
 
 
@@ -113,7 +113,7 @@ def _newest(known: Sequence[Known]) -> list[Known]:
 
 
 def _all(outcomes: list[Outcome], condition: Condition, clause: Clause, situation: Situation) -> Outcome:
-    """One outcome for several values: they must agree."""
+    """Combine the outcomes of several values, which must agree."""
     if len({outcome.truth for outcome in outcomes}) == 1:
         return outcomes[0]
     reason = "; ".join(outcome.reason for outcome in outcomes)
@@ -287,7 +287,7 @@ def _in_span(number: int, day: Day, first: Day | None, last: Day | None) -> bool
     if first is not None and last is not None:
         start, end = first.first, last.last
         return start <= number <= end if start <= end else number >= start or number <= end
-    # With one end only, the half year on either side of it counts.
+    # An open range covers half a year from its only end.
     if last is not None:
         return (last.last - number) % _DAYS_OF_YEAR <= _HALF_YEAR
     assert first is not None
@@ -341,10 +341,10 @@ def _status(condition: Condition, clause: Clause, situation: Situation) -> Outco
 
 
 def _resident(condition: Condition, clause: Clause, situation: Situation) -> Outcome | None:
-    """Whether somebody lives in the place whose residents a rule is about; None where either is not known."""
+    """Whether a person lives in the place whose residents a rule is about; None if either is unknown."""
     place = _RESIDENTS_OF.search(clause.text)
     homes = [k for k in situation.known if k.attribute == "home"]
-    # Whoever belongs to the user lives where the user does, unless something else is known.
+    # The user's people live where the user does, unless a fact says otherwise.
     homes = [k for k in homes if same(k.subject, situation.subject)] or [k for k in homes if _OF_USER.match(k.text)]
     if place is None or not homes:
         return None
@@ -392,7 +392,7 @@ def _modifier(text: str, item: str) -> str:
 
 
 def _thing(condition: Condition, clause: Clause, situation: Situation) -> Outcome:
-    """A kind of thing that an exception names: known to be it, known not to be it, or assumed not to be it."""
+    """Compare a thing with the kind that an exception names: known to be it, known not to be, or assumed not to be."""
     taxonomy = categories(clause.language)
     for known in situation.known:
         if known.attribute == "thing" and known.truth and taxonomy.is_a(known.name, condition.name):

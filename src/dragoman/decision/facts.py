@@ -132,7 +132,7 @@ def situation(facts: Sequence[str], question: str, today: date | None = None) ->
 
 @text_cache(maxsize=64)
 def read_situation(facts: tuple[str, ...], question: str, today: date | None) -> Situation:
-    """As `situation`, but cached, since one turn judges many rules by the same facts."""
+    """Like `situation`, but cached, since a turn judges many rules by the same facts."""
     known_people = people(facts, question)
     statements: list[Known] = []
     for fact in facts:
@@ -150,7 +150,7 @@ def read_situation(facts: tuple[str, ...], question: str, today: date | None) ->
 
 
 def supposed_facts(facts: Sequence[str], question: str) -> dict[str, str]:
-    """The facts that tell an age for which the question supposes another, as they would be then.
+    """Return facts about an age as the question supposes them.
 
     "My daughter Ella is five." becomes "my daughter ella is 6." for "and when she is six?".
     """
@@ -309,7 +309,7 @@ def _quantity(segment: str, quantity: Quantity, asked: bool, add: Callable[..., 
 
 
 def _apposed(before: str, after: str) -> bool:
-    """Whether a number stands after what somebody is: "I'm a student, 24"."""
+    """Whether a number follows a description of a person: "I'm a student, 24"."""
     return _IS_SOMEBODY.search(before) is not None and re.match(r"[,.]?$|, ", after) is not None
 
 

@@ -1,4 +1,4 @@
-"""Lets this package go of the texts it keeps to be quicker, when a user asks to be forgotten."""
+"""Clear the caches of this package that hold texts, when a user's data is deleted."""
 
 from __future__ import annotations
 

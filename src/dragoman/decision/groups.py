@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""Yes or no where a rule names the very group that a fact puts the user into, and code finds nothing to compare.
+"""Answer yes or no if a rule names a group that the user belongs to by a fact, and there is nothing to compare.
 
 "People with asthma should look at it from the window" and "I have asthma": the fact shares the group's word with one
 part of the rule, and the effect of that part (refuses, lets, waives, demands, reduces) answers what the question asks
@@ -98,7 +98,7 @@ _OF_A_GROUP = re.compile(
 
 
 def is_for_others(sentence: str, known: frozenset[str], analyse: Callable[[str], tuple[str, ...]]) -> bool:
-    """Whether a rule is for a group ("people with a pacemaker") that nothing `known` puts the user into.
+    """Whether a rule is for a group ("people with a pacemaker") that the user is not known to belong to.
 
     `known` are the roots of the question and of the facts about the user.
     """
@@ -155,7 +155,7 @@ def _phrase(group: str) -> str:
 
 
 def _affirmed(fact: str) -> str:
-    """A fact without what it denies: "no friends here" puts nobody into the group of friends."""
+    """Drop the negated part of a fact: "no friends here" puts nobody into the group of friends."""
     return _DENIED.sub(" ", fact)
 
 
@@ -183,7 +183,7 @@ def _verdict(question: str, part: str, *, excepted: bool) -> Verdict | None:
         return "no" if WITHOUT.search(question) else None
     allowed = {"forbid": False, "other way": False, "permit": True}.get(does)
     if does == "waive" and _GOES_FREE.search(part):
-        allowed = True  # whoever travels free travels
+        allowed = True  # to travel free is to be allowed to travel
     if allowed is None:
         return None
     return "yes" if allowed == (target == "permit") else "no"

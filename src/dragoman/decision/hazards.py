@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""Decisions by category: food that a user avoids, and steps in the way of wheels."""
+"""Decisions by category: food that a user avoids, and steps that stop a wheelchair or pram."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def decide(rule: str, situation: Situation, shared: float) -> Decision | None:
 
 
 def avoided_food(situation: Situation, language: Language) -> dict[str, Known]:
-    """The food that whom the question is about does not eat, each with the fact that says so."""
+    """Return the food that the person asked about does not eat, each with the fact that says so."""
     taxonomy = categories(language)
     theirs = [k for k in situation.known if same(k.subject, situation.subject)]
     avoided = {fact.name: fact for fact in theirs if fact.attribute == "avoids"}
@@ -70,7 +70,7 @@ def avoided_food(situation: Situation, language: Language) -> dict[str, Known]:
 
 
 def offending(dish: str, avoided: Mapping[str, Known], language: Language) -> str:
-    """The first food in the words of a dish that is avoided; empty where none is named."""
+    """Return the first avoided food that a dish names; empty if there is none."""
     taxonomy, text = categories(language), normalise(dish)
     for match in taxonomy.food_words.finditer(text):
         word = singular(match["word"])

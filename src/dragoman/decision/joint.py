@@ -1,4 +1,4 @@
-"""Joint scores of facts and sentences: which sentence answers a question, and which fact about the user bears on it.
+"""Score facts and sentences jointly: which sentence answers a question, and which fact about the user matters to it.
 
 PK-ICR ranks persona and knowledge together; this is its grid at the level of sentences. Every sentence of the candidate
 passages is scored for the question alone and together with each fact about the user, by similarity and by what code
@@ -146,7 +146,7 @@ class _TrainedScorer:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A sentence that may answer, with the fact that bears on it, if any; `following` is the sentence after it."""
+    """A sentence that may answer, with the fact relevant to it, if any; `following` is the sentence after it."""
 
     sentence: str
     following: str
@@ -163,7 +163,7 @@ class Option:
 
     @property
     def own(self) -> float:
-        """How well the sentence answers by itself, whatever the facts."""
+        """Return how well the sentence answers without any fact."""
         return self.score if self.quote is None else self.quote.score
 
     @property
@@ -181,9 +181,8 @@ class Option:
 class JointRanker:
     """Ranks the sentences of passages for a question and the facts about its user.
 
-    With `by_code`,
-    rules whose conditions code can compare with a fact are decided here, since a fact that decides a rule bears on it
-    whatever their similarity.
+    With `by_code`, code decides rules whose conditions it can compare with a fact, since such a fact is relevant
+    however little they resemble each other.
     """
 
     def __init__(
@@ -205,9 +204,9 @@ class JointRanker:
         *,
         quick: bool = False,
     ) -> list[Option]:
-        """The options, best first: every sentence alone, and with the fact that bears on it most.
+        """Return the options, best first: each sentence alone, and with its most relevant fact.
 
-        With `quick` code decides nothing.
+        With `quick`, code decides nothing.
         """
         quotes = rank(context, passages, encoder=self._encoder, analyse=self._analyse)
         if not quotes:
@@ -242,8 +241,8 @@ class JointRanker:
     def _to_decide(self, question: SearchText) -> tuple[str, ...]:
         """The questions that code decides, in order, until one is decided.
 
-        A follow-up with words of its own may have left the topic that it carries: then the turn alone is asked too. In
-        Chinese the turn alone counts where it asks, since what it carries may mislead.
+        A follow-up with new words may have left the earlier topic, so the turn alone is tried too. In Chinese a turn
+        that asks counts alone, since earlier words may mislead.
         """
         if language(question.turn) == "zh":
             return (question.turn if question_kind(question.turn) != "open" else question.text,)
@@ -258,7 +257,7 @@ class JointRanker:
         turn: str,
         today: date | None = None,
     ) -> list[Option]:
-        """The best sentences, and all of the best passages, with what code decides of them."""
+        """Add the decisions by code to the best sentences and to all sentences of the best passages."""
         question = questions[0]
         texts = [fact.text for fact in sorted(facts, key=lambda fact: fact.passage.position)]  # oldest first
         best = {option.evidence.id for option in alone[: len(alone) if language(question) == "zh" else 2]}
@@ -278,9 +277,9 @@ class JointRanker:
         return options if language(question) == "zh" else self._rows((turn, question), texts, options)
 
     def _rows(self, questions: Sequence[str], facts: Sequence[str], options: list[Option]) -> list[Option]:
-        """The options; the only table row that applies to the user gets the decision by which it applies."""
+        """Add to the only table row that applies to the user the decision by which it applies."""
         if question_kind(questions[0]) == "polar":
-            return options  # whose row it is says nothing about what is allowed
+            return options  # the user's row does not say what is allowed
         tables: dict[str, list[str]] = {}
         for option in options:
             if option.decision is not None and read_row(option.sentence) is not None:
@@ -299,7 +298,7 @@ class JointRanker:
         return options
 
     def _joined(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> list[Option]:
-        """Each sentence with the fact that adds most to it."""
+        """Return each sentence with the fact that adds most to its score."""
         facts = self._nearest(question, facts, alone)
         chinese = language(question) == "zh"
         added, near = self._similarities(question, facts, alone)
@@ -329,7 +328,7 @@ class JointRanker:
                     "shared": float(min(_MOST_SHARED, len(own[i] & words[j]))),
                     "named": float(bool(specific[i] & words[j])),  # the question speaks of the fact itself
                     "decided": float((by_it and not (chinese and excluded)) or (i, j) in harmful),
-                    "excluded": float(by_it and excluded),  # it tells that a rule is for others
+                    "excluded": float(by_it and excluded),  # the fact shows that the rule is for others
                 }
                 gain = sum(weight * features[name] for name, weight in gains.items())
                 bears = _probability(sum(weight * features.get(name, 1.0) for name, weight in odds_of.items()))
@@ -351,7 +350,7 @@ class JointRanker:
         return options
 
     def _hazards(self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]) -> set[tuple[int, int]]:
-        """Pairs of a fact and a sentence that names what, by the fact, somebody does not eat."""
+        """Return pairs of a fact and a sentence that names a food which the fact excludes."""
         if language(question) == "zh" or question_kind(question) == "amount" or _NO_FOOD.match(question):
             return set()
         avoided = hazards.avoided_food(situation([fact.text for fact in facts], question), "en")
@@ -393,7 +392,7 @@ class JointRanker:
     def _shared_characters(
         self, question: str, facts: Sequence[Evidence], alone: Sequence[Option]
     ) -> tuple[list[list[float]], list[list[float]]]:
-        """The same for Chinese, which the default encoder does not read: by the words that fact and sentence share."""
+        """The same for Chinese, which the default encoder cannot read, by shared words of fact and sentence."""
         asked = tokens(question)
         units = [tokens(option.sentence) for option in alone]
         shares = []
@@ -404,7 +403,7 @@ class JointRanker:
 
 
 def _lexical(words: frozenset[str]) -> frozenset[str]:
-    """The tokens of a Chinese text without days and matters."""
+    """Return the tokens of a Chinese text without days and topic tokens."""
     return frozenset(word for word in words if word[0] not in "#@")
 
 
@@ -412,7 +411,7 @@ _CLAUSE = re.compile("[，,。；;！!]")
 
 
 def distinct(options: Sequence[Option]) -> list[Option]:
-    """Each sentence once, best first, with the fact that bears on it where one does."""
+    """Return each sentence once, best first, with its relevant fact if there is one."""
     best: dict[tuple[str, str], Option] = {}
     for option in options:
         key = (option.evidence.id, option.sentence)
@@ -425,14 +424,14 @@ def distinct(options: Sequence[Option]) -> list[Option]:
 
 
 def bearing_facts(options: Sequence[Option], *, most: int = 8) -> dict[str, float]:
-    """How much each fact bears on the best options, or on a rule that code decides by it, by the fact's id.
+    """Return each fact's relevance to the best options, or to rules decided by it, by the fact's id.
 
-    It bears the less on the question, the further behind the sentence stands on which it bears.
+    It falls with the distance of the sentence's score from the best one.
     """
     facts: dict[str, float] = {}
     least = max((option.own for option in options), default=0.0) - FURTHEST
     most_score = max((option.score for option in options), default=0.0)
-    # Characters tell less than vectors: in Chinese, what code decides counts at any distance.
+    # Characters say less than vectors, so in Chinese decisions by code count at any distance.
     chinese = bool(options) and language(options[0].sentence) == "zh"
     for place, option in enumerate(options):
         near = option.own >= least or (chinese and option.is_decided)
@@ -447,7 +446,7 @@ def _rule(option: Option) -> RuleSentence:
 
 
 def placed(option: Option, own: Sequence[Value] = ()) -> str:
-    """A sentence under its headings, with how the user's values stand to it, as the scorer was trained to read it."""
+    """Return a sentence with its headings and the comparisons with the user's values, as the scorer was trained."""
     passage = option.evidence.passage
     path = " > ".join(dict.fromkeys(part for part in (passage.title, *passage.headings) if part))
     text = option.sentence

@@ -1,6 +1,6 @@
-"""Read a question, the user's facts and the best sentences together by a trained part.
+"""Judge the best sentences with a question and the user's facts by a trained part.
 
-Says of each sentence whether it speaks to the question and what it answers, and which of the facts decides.
+For each sentence it says whether it answers the question and how, and which fact decides.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Reading:
 
 
 class SentenceJudge:
-    """Reads by a trained part of kind `joint`; `bearing` chooses the facts that are read with each sentence."""
+    """Judges by a trained part of kind `joint`; `bearing` chooses the facts for each sentence."""
 
     def __init__(self, part: str, bearing: Bearing | None = None) -> None:
         self._scorer = trained_scorer(part)
@@ -70,10 +70,10 @@ class SentenceJudge:
         warm(self._scorer)
 
     def read(self, question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> list[Reading]:
-        """Score each sentence for the question, given those of the facts that bear on it.
+        """Score each sentence for the question, given the facts relevant to it.
 
-        Facts of other matters would blur what a sentence answers: those that clearly have nothing to do with it are
-        left out, and the others are read alone with the best sentences, to keep only those that bear on them.
+        Irrelevant facts mislead the judge: clearly irrelevant ones are left out, and each of the others is first read
+        alone with the best sentences to keep only relevant ones.
         """
         told = [" ".join(fact.text.split()) for fact in facts_about(question, facts)]
         near = self._near(question, options, told)
@@ -98,7 +98,7 @@ class SentenceJudge:
     def bearing_on(
         self, question: str, option: Option, facts: Sequence[Evidence], verdict: Verdict
     ) -> list[tuple[Evidence, float, float]]:
-        """The facts that may bear on a sentence, likeliest first, with how probably and what they add to a verdict."""
+        """Return facts that may be relevant to a sentence, likeliest first, with probability and gain for a verdict."""
         facts = facts_about(question, facts)
         told = [" ".join(fact.text.split()) for fact in facts]
         (near,) = self._near(question, [option], told)
@@ -110,7 +110,7 @@ class SentenceJudge:
         return sorted(found, key=lambda each: -each[1])
 
     def bearing(self, context: Context, options: Sequence[Option], facts: Sequence[Evidence]) -> Mapping[str, float]:
-        """How much facts bear on the sentence that answers best, by the fact's id; those that do not are left out."""
+        """Return the relevance of facts to the best sentence, by the fact's id, without irrelevant ones."""
         if not facts or not options:
             return {}
         question = question_of(context)
@@ -122,11 +122,11 @@ class SentenceJudge:
         return {fact.id: chance for fact, chance, _ in found if chance >= BEARS_FROM}
 
     def _chooser(self) -> Bearing | None:
-        """What chooses the facts by similarities; None with an encoder that it was not fitted on."""
+        """Return the regressions that choose facts; None if they were not fitted on this encoder."""
         return self._bearing if self._bearing is not None and self._bearing.is_trained_for() else None
 
     def _near(self, question: str, options: Sequence[Option], told: Sequence[str]) -> list[dict[int, Features | None]]:
-        """For each sentence the facts that may bear on it, by their place, in the order that they were given."""
+        """Return, for each sentence, the indices of facts that may be relevant, in the given order."""
         chooser = self._chooser()
         if chooser is None or not told:
             return [dict.fromkeys(range(len(told[:MOST_FACTS])))] * len(options)
@@ -138,7 +138,7 @@ class SentenceJudge:
 
     @staticmethod
     def _chance(known: Features | None, score: PairScore, bare: PairScore) -> float:
-        """How probably a fact bears on a sentence, by what is read with it alone."""
+        """Return how probably a fact is relevant to a sentence, by the score with that fact alone."""
         return likely_when_read(known, score, bare) if known is not None else float(_changes(score, bare))
 
     def _scores(self, question: str, pairs: Sequence[tuple[Option, Sequence[str]]]) -> list[PairScore]:
@@ -152,15 +152,15 @@ def _readings(options: Sequence[Option], scores: Sequence[PairScore]) -> list[Re
 
 
 def _changes(score: PairScore, bare: PairScore) -> bool:
-    """Whether a fact makes a sentence say yes or no, or speak to the question: the rule where nothing was trained."""
+    """Whether a fact clearly changes a sentence's verdict or relevance: the rule for use without regressions."""
     gains = [score.verdict[name] - bare.verdict[name] for name in _SAID]
     return max(*gains, score.answers - bare.answers) >= _MATTERS
 
 
 def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
-    """The facts that may matter to a question: none of the state of people whom it is not about.
+    """Drop facts about the state of people whom a question is not about.
 
-    Of a question about a son, neither the age of his brother nor the user's own illness decides.
+    For a question about a son, neither his brother's age nor the user's own illness decides.
     """
     texts = [fact.text for fact in facts]
     now = situation(texts, question)
@@ -173,7 +173,7 @@ def facts_about(question: str, facts: Sequence[Evidence]) -> list[Evidence]:
 
 
 def as_supposed(facts: Sequence[Evidence], question: str) -> list[Evidence]:
-    """The facts as they would be under the condition of a question, marked: "and when she is six?"."""
+    """Change facts as a question supposes, and mark them: "and when she is six?"."""
     texts = supposed_facts([fact.text for fact in facts], question)
     return [
         replace(fact, passage=replace(fact.passage, text=texts[fact.text]), scores={**fact.scores, SUPPOSED: 1.0})
@@ -184,9 +184,9 @@ def as_supposed(facts: Sequence[Evidence], question: str) -> list[Evidence]:
 
 
 def question_of(context: Context) -> str:
-    """The question that is read: the turn, with what it carries from the turn before where it is short.
+    """Return the question to judge: the turn, and if it is short, with words of the turn before.
 
-    A longer turn asks by itself; what it would carry makes sentences about the last matter look like answers.
+    A longer turn is complete; earlier words would make sentences about the last topic look like answers.
     """
     turn = plainly_asked(" ".join(context.last.split()))
     search = standalone(context)
@@ -194,6 +194,6 @@ def question_of(context: Context) -> str:
 
 
 def whole_turn(context: Context, question: str) -> str:
-    """A question with what the user told just before it: "I had a tooth out. How long must I wait?"."""
+    """Prepend the user's statement just before a question: "I had a tooth out. How long must I wait?"."""
     before = context.turns[-2] if len(context.turns) > 1 else None
     return f"{before.text} {question}" if before is not None and before.speaker == "user" else question

@@ -122,7 +122,7 @@ def _weekday(name: str) -> int:
 
 
 def spread(text: str) -> str:
-    """Writes `2 to 9 maymonth` as `2 maymonth to 9 maymonth`, so that each end is a date of its own."""
+    """Rewrite `2 to 9 maymonth` as `2 maymonth to 9 maymonth`, so that each end is a date."""
     text = _HALF_RANGE.sub(lambda m: f"{m['d']} {m['m']} to ", text)
     return _ZH_HALF_RANGE.sub(lambda m: f"{m['m']}月{m['d']}日{m['join']}{m['m']}月{m['e']}日", text)
 

@@ -46,12 +46,12 @@ def decide(target: str, states: Sequence[State], situation: Situation) -> Decisi
     if any(state.met and state.truth is None and not state.readable for state in states) and not any(
         state.truth and state.clause.conditions and not _is_everybodys(state) for state in listed
     ):
-        return None  # a group that code does not know may be the user's
+        return None  # the user may belong to a group that code does not know
     if listed:
         decision = _from_list(target, listed, grants)
         if decision is not None:
             return decision
-    # A grant that holds counts before one whose condition is open, and that before those that fail.
+    # Grants that hold come before grants with an open condition, and those before grants that fail.
     for state in sorted(grants, key=lambda state: {True: 0, None: 1, False: 2}[state.truth]):
         decision = _from_grant(target, state)
         if decision is not None:

@@ -56,7 +56,7 @@ _PLAIN = frozenset(
     " ban wear kept keep swimmer user passeng custom build area place throughout open close avail".split()
 )
 """Stems that most rules have and that narrow nothing."""
-_ROOT = 5  # letters that "delivery" and "delivered" share behind every stemmer
+_ROOT = 5  # the stem that "delivery" and "delivered" share under any stemmer
 
 
 _NO_ACTIVITY = frozenset(
@@ -79,7 +79,7 @@ class Question:
 
 @text_cache(maxsize=1024)
 def question(text: str) -> Question:
-    """Read a question; an empty one asks whether the rule allows its matter."""
+    """Parse a question; an empty one asks whether the rule allows its own subject."""
     plain = normalise(text[:LONGEST_FACT]).strip(" ?？。.")
     return Question(
         _target(plain), plain, WITHOUT.search(plain) is not None, re.search(r"\bwhich\b|哪", plain) is not None
@@ -154,7 +154,7 @@ def shares_topic(asked: str, rule: str) -> bool:
 
 
 def unshared(asked: Question, clause: str) -> float:
-    """The share of a clause's telling words that the question does not have: an unread condition may hide in them."""
+    """Return the share of a clause's content words that the question lacks, which may hide an unread condition."""
     if not asked.text or language(clause) == "zh":
         return 0.0
     stems = {stem for stem in stemmed(clause) if stem.isalpha() and stem not in _weak() and stem not in _PLAIN}
@@ -180,7 +180,7 @@ def _other_activity(rule: str, asked: frozenset[str], strong: list[str]) -> bool
 
 
 def _clashes(asked: str, rule: str, rule_stems: frozenset[str]) -> bool:
-    """Whether both name the same thing of different kinds: the `pottery course` is not the `kite course`."""
+    """Whether both name different kinds of one thing: the `pottery course` is not the `kite course`."""
     asked_stems = frozenset(stemmed(asked))
     heads = _kinds(rule)
     for head, modifiers in _kinds(asked).items():

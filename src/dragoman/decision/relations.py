@@ -1,4 +1,4 @@
-"""How the numbers, days and times in a user's words stand to those of a sentence, compared by code and said in words.
+"""Compare the numbers, days and times in a user's words with those of a sentence by code, and word the results.
 
 A small model reads wording well and compares numbers badly. It is given each comparison as text behind the sentence
 that it reads, `Children under four travel free. [leo: 5 is not under 4]`, in training and in use alike, and decides
@@ -159,7 +159,7 @@ def _listed_weekdays(text: str) -> list[tuple[frozenset[int], int, int]]:
 
 
 def _sided(value: Value, text: str, start: int, end: int) -> Value:
-    """The value with the side that the words around it mean, where they say one."""
+    """Return the value with the side of the limit, if the words around it say one."""
     before = _SIDE_BEFORE.search(text[max(0, start - _BACK) : start])
     match = before or _SIDE_AFTER.match(text, end)
     if match is None:
@@ -175,7 +175,7 @@ def _day(day: Day, shown: str) -> Value:
 
 
 def user_values(facts: Sequence[str], question: str) -> list[Value]:
-    """Return the values that the question and the user's sentences name, the question's first, with their owners."""
+    """Return the values in the question and the user's sentences, the question's first, with their owners."""
     question, facts = question[:LONGEST_FACT], [fact[:LONGEST_FACT] for fact in facts]
     everybody = people(facts, question)
     question_values = [value for segment, _ in segments(question, everybody, frozenset()) for value in _exact(segment)]
@@ -226,7 +226,7 @@ def _exact(segment: str) -> list[Value]:
 
 
 def relations(sentence: str, own: Sequence[Value]) -> list[str]:
-    """How the user's values stand to those of a sentence: `leo: 5 is not under 4`, `saturday is not in weekdays`."""
+    """Word how the user's values compare with a sentence's: `leo: 5 is not under 4`, `saturday is not in weekdays`."""
     statements: dict[str, None] = {}
     limits = _over_new_year(values(spread(normalise(sentence))))
     pairs = [(mine, limit) for mine in own for limit in limits if mine.scale == limit.scale or limit.is_bound]
@@ -259,13 +259,13 @@ def _over_new_year(limits: Sequence[Value]) -> list[Value]:
 
 
 def with_relations(sentence: str, own: Sequence[Value]) -> str:
-    """A sentence with what code compared behind it, as the judge was trained to read it."""
+    """Append the comparisons by code to a sentence, as the judge was trained to read it."""
     statements = relations(sentence, own)
     return f"{sentence} [{'; '.join(statements)}]" if statements else sentence
 
 
 def _relation(mine: Value, limit: Value, sentence: str) -> str:
-    """How one value stands to another, without the first: `is more than 4`; empty where they cannot be compared."""
+    """Word the comparison of one value with another: `is more than 4`; empty if they cannot be compared."""
     if not _comparable(mine, limit, sentence):
         return ""
     if mine.scale == "weekday":
@@ -292,7 +292,7 @@ def _is_limit_of_age(mine: Value, limit: Value, sentence: str) -> bool:
 
 
 def _against(mine: Value, limit: Value, limit_shown: str) -> str:
-    """How a value stands to a number whose side is not said; empty where it may be either."""
+    """Word the comparison with a number that is no limit by its words; empty if it is ambiguous."""
     below, above = _WORDS.get(mine.scale, ("less than", "more than"))
     if mine.high < limit.low - _SAME:
         return f"is {below} {limit_shown}"
@@ -304,7 +304,7 @@ def _against(mine: Value, limit: Value, limit_shown: str) -> str:
 
 
 def _against_side(mine: Value, limit: Value, limit_shown: str) -> str:
-    """Whether a value is on the side of a limit that its words mean: `is not under 4`; empty where it may be either."""
+    """Word whether a value is within a limit: `is not under 4`; empty if it is ambiguous."""
     words, is_upper, includes = _SIDES[limit.side]
     low, high = (limit.low, limit.low) if is_upper == includes else (limit.high, limit.high)
     slack = _SAME if includes else -_SAME

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""Whose fact it is and whom a question is about: the user, a person of theirs by name or relation, or a thing."""
+"""Find the subject of a fact or a question: the user, a person by name or relation, or a thing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RELATIONS = {
 }
 _ZH_SHORT = {"弟": "brother", "哥": "brother", "妹": "sister", "姐": "sister", "娃": "child"}
 """Words that name somebody behind 我 only: "我弟"."""
-# Of several words for one relation the last is said back.
+# Of several words for one relation, replies use the last.
 _ZH_RELATIONS = {
     "嫂子": "sister", "姐夫": "brother", "弟媳": "sister", "儿媳": "daughter", "女婿": "son", "姨妈": "aunt", "大伯": "uncle", "老爸": "father", "老妈": "mother",
     "婆婆": "mother", "公公": "father", "老大": "child", "老二": "child", "老三": "child", "外孙女": "granddaughter", "外孙": "grandson", "闺女": "daughter", "丫头": "daughter", "侄女": "niece", "外甥": "nephew",
@@ -108,7 +108,7 @@ USER = frozenset({"user"})
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Names that the facts introduce, each with what it names: `leo` is a `son`, `rex` is a `dog`."""
+    """Names that the facts introduce, each with its role: `leo` is a `son`, `rex` is a `dog`."""
 
     names: dict[str, str]
 
@@ -248,7 +248,7 @@ def names_somebody(question: str, known: People) -> bool:
 
 
 def is_of_user_alone(fact: str, known: People) -> bool:
-    """Whether a fact tells what the user is, has or cannot do, which says nothing of anybody else.
+    """Whether a fact states what the user is, has or cannot do, which concerns nobody else.
 
     A membership, a booking or a day may count for those who come along.
     """
@@ -261,7 +261,7 @@ def is_of_user_alone(fact: str, known: People) -> bool:
 
 
 def is_of_another(fact: str, asked: frozenset[str], known: People) -> bool:
-    """Whether a fact tells the state of somebody else than is asked about: the age of a brother, the user's illness."""
+    """Whether a fact is about the state of somebody not asked about: the age of a brother, the user's illness."""
     if is_of_user_alone(fact, known):
         return True
     subject = subject_of_fact(fact.lower() if fact.isascii() else fact, known, USER)
@@ -282,12 +282,12 @@ def can_be_meant(keys: frozenset[str], question: str, known: People) -> bool:
 
 
 def is_named(keys: frozenset[str], known: People) -> bool:
-    """Whether keys stand for a person with a known name."""
+    """Whether keys identify a person with a known name."""
     return is_person(keys, known) and any(key in known.names for key in keys)
 
 
 def is_person(keys: frozenset[str], known: People) -> bool:
-    """Whether keys stand for the user or a person."""
+    """Whether keys identify the user or a person."""
     return (
         "user" in keys or any(key in RELATION.values() for key in keys) or any(known.names.get(k) == "" for k in keys)
     )

@@ -9,7 +9,7 @@ __all__ = ["experiment", "load_run", "run_experiment"]
 _PLACES = {"experiment": "api", "load_run": "running.run_record", "run_experiment": "api"}
 
 
-def __getattr__(name: str) -> Any:  # loads what it stands on only when it is asked for
+def __getattr__(name: str) -> Any:  # loads its dependencies on first use
     if name in _PLACES:
         from importlib import import_module
 

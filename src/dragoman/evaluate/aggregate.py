@@ -167,7 +167,7 @@ class _Tabling:
                 all_scores.append(measure.metric.score(turns))
             except DragomanError as error:
                 raise _failed(measure, self._measured.spec.name, system, error.message, error.remedy) from error
-            except Exception as error:  # a plugin's metric may raise anything; the run must say which it was
+            except Exception as error:  # a plugin's metric may raise anything; name the metric in the error
                 words = f"{type(error).__name__}: {error}"
                 raise _failed(measure, self._measured.spec.name, system, words) from error
         if self._keep is not None:
@@ -197,7 +197,7 @@ class _Tabling:
             cells[system] = self._cell(system_scores, draws, measure, somewhere=somewhere)
         baseline = self._baseline(scores)
         if baseline is None or cells[baseline].status != "measured" or not measure.metric.about.repeatable:
-            return cells  # turns of a batch share its seconds: tests would take them for independent
+            return cells  # turns of a batch share its seconds, so tests cannot treat them as independent
         others = [name for name, cell in cells.items() if name != baseline and cell.status == "measured"]
         return {**cells, **_tested(cells, scores, baseline, others, draws)}
 

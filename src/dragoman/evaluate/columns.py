@@ -126,7 +126,7 @@ class Measures:
         for role in _BUILT:
             if role in accepted:
                 table = options.pop(role, None)
-                # A column that says why it has no figures is never scored, and its component need not exist.
+                # A column marked as missing is never scored, so its component need not exist.
                 creator.give(**{role: None if spec.missing else self._component(creator, role, table, block.language)})
         made: Metric = creator.create("metric", {"kind": spec.metric, **options}, where=spec.metric)
         return made

@@ -22,7 +22,7 @@ def shipped() -> dict[str, Path]:
     files: dict[str, Path] = {}
     for folder in _PLACES:
         if folder == _PLACES[1] and not (folder.parent / "pyproject.toml").is_file():
-            continue  # a folder of that name beside an installed package is somebody else's
+            continue  # beside an installed package, a folder of that name is not ours
         for path in sorted(folder.rglob("*.toml")):
             name = path.relative_to(folder).with_suffix("")
             if name.parts[0] not in _SHARED:
@@ -36,7 +36,7 @@ def titles() -> dict[str, str]:
 
 
 def find(named: str | Path) -> tuple[str, Path]:
-    """The name of an experiment, which its run takes, and its file."""
+    """Return the name of an experiment, also used for its run, and its file."""
     path = Path(named)
     if path.suffix in _OF_DATA or str(named) in SHIPPED:
         raise ConfigError(

@@ -81,7 +81,7 @@ class Draws:
         for first in range(0, self.count, rows):
             size = min(rows, self.count - first)
             times = np.empty((size, clusters))
-            for row in times:  # one at a time: what is drawn stays in the processor's cache
+            for row in times:  # one at a time, so that a draw stays in the processor's cache
                 row[:] = np.bincount(chance.integers(0, clusters, clusters), minlength=clusters)
             yield times if clusters == len(owners) else np.take(times, owners, axis=1)
 
@@ -290,7 +290,7 @@ def _differences(a: Floats, b: Floats) -> Floats:
     import numpy as np
 
     differences = np.asarray(b, dtype=np.float64) - np.asarray(a, dtype=np.float64)
-    return differences[np.abs(differences) > _EQUAL]  # NaN fails the comparison and is left out too
+    return differences[np.abs(differences) > _EQUAL]  # NaN compares as false, so it is left out too
 
 
 def _is_decision(values: Floats) -> bool:

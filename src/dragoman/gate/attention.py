@@ -34,7 +34,7 @@ class AttentionReading:
 
     `marks` adds marker words for the shape of the dialogue; `segments` gives each word the index of its turn or field;
     with `cross` the dialogue attends to the knowledge alone (contx x know), otherwise all fields form one sequence.
-    `window` is the number of last turns that the markers describe (0: all), since an agent shows its gate no more.
+    `window` is the number of last turns that the markers describe (0: all), since an agent passes no more to its gate.
     """
 
     inputs: Inputs = _CONTEXT

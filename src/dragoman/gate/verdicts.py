@@ -1,4 +1,4 @@
-"""Verdicts that several gates give: by a probability and a threshold, and before they have seen evidence."""
+"""Verdicts shared by several gates: by probability and threshold, and before evidence is available."""
 
 from __future__ import annotations
 

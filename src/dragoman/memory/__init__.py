@@ -1,4 +1,4 @@
-"""Memory: what a user says about themselves, remembered, reconciled and forgotten."""
+"""Memory: facts that users state about themselves, how they are learned, reconciled, recalled and deleted."""
 
 from dragoman.memory.rules import RuleMemory
 

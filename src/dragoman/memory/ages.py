@@ -1,4 +1,4 @@
-"""Ages that move with the calendar: from an age and when it was said, or from a date of birth."""
+"""Ages over time: computed from a stated age and its date, or from a date of birth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_birthday(fact: Fact) -> bool:
 
 
 def birthday_of(subject: str, facts: Iterable[Fact]) -> Day | None:
-    """Somebody's date of birth as far as the facts give it: with or without a year, or a year alone (month 0)."""
+    """Return a person's date of birth as far as facts give it: with or without a year, or only a year (month 0)."""
     for fact in facts:
         if fact.subject != subject or not is_birthday(fact):
             continue
@@ -62,7 +62,7 @@ def years_of(fact: Fact) -> int | None:
 
 
 def age_at(fact: Fact | None, born: Day | None, at: datetime, zone: tzinfo) -> Age | None:
-    """How old somebody is, from an age that was said once, a birthday, or both."""
+    """Return a person's age at a time, from a stated age, a birthday, or both."""
     today = at.astimezone(zone).date()
     if born is not None and born.year:
         if not born.month:
@@ -82,7 +82,7 @@ def age_at(fact: Fact | None, born: Day | None, at: datetime, zone: tzinfo) -> A
 
 
 def turned_at(fact: Fact, at: datetime, zone: tzinfo) -> Age | None:
-    """How old somebody is of whom was said when they turn an age: "turns 6 next month" is 5 until then."""
+    """Return a person's age from a fact that says when they turn an age: "turns 6 next month" means 5 until then."""
     said_at, years = moment_of(fact.said_at), _TURNS.search(_digits(fact.value))
     periods = find_periods(fact.value, said_at, zone) if said_at is not None and years is not None else []
     if years is None or not periods or periods[0].start is None or periods[0].end is None:
@@ -94,7 +94,7 @@ def turned_at(fact: Fact, at: datetime, zone: tzinfo) -> Age | None:
 
 
 def birthdays_between(first: date, last: date, born: Day) -> int:
-    """How many birthdays lie after a day, up to another; 29 February is 28 February in other years."""
+    """Count the birthdays after `first`, up to `last`; 29 February counts as 28 February in other years."""
     return sum(first < birthday(born, year) <= last for year in range(first.year, last.year + 1))
 
 
@@ -114,7 +114,7 @@ def next_birthday(born: Day, at: datetime, zone: tzinfo) -> str:
 
 
 def aged(passages: Sequence[Passage], at: datetime, zone: tzinfo) -> list[tuple[Passage, Fact]]:
-    """Age facts that a birthday has made out of date, each with the fact that holds now."""
+    """Return age facts that a birthday has made outdated, each with the fact that replaces it."""
     facts = [fact_of(passage) for passage in passages]
     changes = []
     for passage, fact in zip(passages, facts, strict=True):
@@ -133,7 +133,7 @@ def _with_years(fact: Fact, years: int, at: datetime) -> Fact:
 
 
 def _digits(text: str) -> str:
-    """A text with its number words as digits, in its own case: "Leo is seven" is "Leo is 7"."""
+    """Write number words as digits and keep the case: "Leo is seven" becomes "Leo is 7"."""
     if _NUMBER.search(text):
         return text
     if language(text) == "zh":

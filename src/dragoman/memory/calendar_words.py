@@ -73,7 +73,7 @@ def _ahead(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
 
 
 def _lasted(match: re.Match[str], at: datetime, zone: tzinfo) -> str:
-    """A span that goes on as the time at which it began: "for five years" is "since 2021"."""
+    """Replace a span that lasts until now by its start: "for five years" becomes "since 2021"."""
     period = _period(f"{match['span'] or match['span2']} ago", at, zone)
     if period is None:
         return match[0]
@@ -122,6 +122,6 @@ def _period_name(unit: str, start: datetime) -> str:
 
 
 def _placed(unit: str, start: datetime) -> str:
-    """When something was or will be, as part of a sentence."""
+    """Word a past or future time as part of a sentence."""
     before = {"week": "in the week of", "weekend": "on the weekend of", "day": "on"}.get(unit, "in")
     return f"{before} {_period_name(unit, start)}"

@@ -52,7 +52,7 @@ _ASKED = re.compile(
     r"什么|啥|咋|多大|多久|多远|谁|哪|吗|呢$|几[个岁点]|多少|怎么|能不能|可不可以|是不是|有没有|好不好|要不要|用不用|行不行|[？?]"
 )
 _OH = "哎呀|哦|啊|哎|唉|呀|嗯"
-_NO = (  # what holds for the rest of a clause is looked up once: each 不 of a long row would read to its end again
+_NO = (  # look up the rest of the clause once: each 不 of a long row would read it again
     rf"不(?!好意思)是?(?![^，,。]*[了过吃喝会能])(?>(?:[！!\s]*+(?:(?:{_OH})\s*+)?(?:不是?|更正(?:一下)?|抱歉|对不起))*)"
 )
 _CORRECTION = re.compile(
@@ -126,7 +126,7 @@ def sentence_facts(  # noqa: PLR0912 - one branch a kind of clause
         bare = f"{bare[: household.start()]}我住在{household['where']}{bare[household.end() :]}"
     current: Subject | None = None
     cuts = _CUT.split(bare.rstrip("。！!.～~ "))
-    corrects = _CORRECTION.match(_NEWS.sub("", text.strip())) is not None  # whose value it is, the facts tell
+    corrects = _CORRECTION.match(_NEWS.sub("", text.strip())) is not None  # the facts say whose value it is
     asks = text.rstrip().endswith(("？", "?", "吗", "呢", "不", "么"))
     for place, cut in enumerate(cuts):
         clause = _ADVERBS.sub("", cut.strip(), count=1) if _ADVERBS.match(cut.strip()) else cut.strip()
@@ -166,7 +166,7 @@ def sentence_facts(  # noqa: PLR0912 - one branch a kind of clause
 
 
 def _household(household: re.Match[str], said: str) -> Iterator[Fact]:
-    """Whom somebody lives with, and the names and ages that are told with it."""
+    """Return whom a person lives with, and their names and ages if stated."""
     who, names = household["who"], []
     for one in _COMPANION.finditer(who):
         name = one["name"] or ""
@@ -197,7 +197,7 @@ def bare_statement(text: str) -> str:
 def _subject(  # noqa: PLR0911 - one return a kind of subject
     clause: str, current: Subject | None, last: Subject | None, people: Callable[[], Mapping[str, str]]
 ) -> tuple[Subject | None, str]:
-    """The subject of a clause and what is said of it."""
+    """Split a clause into its subject and its predicate."""
     match = _SUBJECT.match(clause)
     if match is None and last is not None and clause.startswith(("叫", "名叫", "名字叫", "名字是")):
         return last, clause
@@ -263,7 +263,7 @@ def _is_own(clause: str) -> bool:
 
 
 def _described(subject: Subject, predicate: str, said: str) -> Fact | None:
-    """What a clause says of somebody that no rule names: an activity with its object, experience, ability, health."""
+    """Return facts of a clause that no rule covers: an activity with its object, experience, ability or health."""
     adverbs = _ADVERBS.match(predicate)
     bare = _WHEN.sub("", predicate[adverbs.end() :] if adverbs else predicate)
     if _FLEETING.search(predicate) or "不是" in bare or not _LEAST <= len(bare) <= _MOST:
@@ -272,7 +272,7 @@ def _described(subject: Subject, predicate: str, said: str) -> Fact | None:
     activity = _ACTIVITY.match(bare)
     if activity:
         verb, value = activity["verb"], activity["x"].removesuffix("的")
-        # "还学声乐" stands beside what is known; otherwise the newer object of a verb counts.
+        # "还学声乐" adds to what is known; otherwise a newer object of the verb replaces the older.
         beside = adverbs is not None and re.search("也|还|又|同时", adverbs[0]) is not None
         return _fact(subject, f"{verb}{value}" if beside else verb, value, text, said)
     for slot, pattern in _DESCRIPTIONS:
@@ -285,7 +285,7 @@ def _described(subject: Subject, predicate: str, said: str) -> Fact | None:
 
 
 def _matter(subject: Subject, predicate: str, said: str) -> Fact | None:
-    """What "我的房间号是12" says: the noun is the slot; of a person, what they are."""
+    """Return the fact of "我的房间号是12", with the noun as its slot; for a person, what they are."""
     match = re.match(r"(?P<k>[^是，,]{0,6}?)是(?P<x>[^，。；！？,.!?]+)", predicate)
     if match is None:
         return None

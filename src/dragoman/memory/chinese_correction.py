@@ -38,7 +38,7 @@ _PRONOUN = re.compile("^(?:他|她|它)(?!们)|[，,。！!](?:他|她|它)(?!�
 
 
 def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a kind of correction
-    """The facts that a turn gives anew, where it names only the values or says 他, 她 or 它 for their subject."""
+    """Return the corrected facts of a turn that gives only new values or names the subject by 他, 她 or 它."""
     bare = bare_statement(text).strip(" 。！!")
     if not bare or bare.endswith(("？", "?", "吗")):
         return ()
@@ -53,7 +53,7 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
     changed = _CHANGED.search(bare)
     if changed and (facts := _replaced(known, changed["old"], changed["new"], text, ends=True)):
         return facts
-    # A word of correction stands before it, or the last clause says that something "is" so much.
+    # Either a correction word precedes it, or the last clause states a new quantity with "is".
     value = _VALUE.fullmatch(bare) or _VALUE.fullmatch(_LAST.split(bare)[-1])
     if value and (bare != text.strip(" 。！!") or value["says"]):
         return _replaced_number(known, value["value"], value["unit"], text)
@@ -74,7 +74,7 @@ def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PL
         )[-1:]
     if not _PRONOUN.search(bare):
         return ()
-    # A dog of whom only English was spoken is nobody that a Chinese pronoun means.
+    # A Chinese pronoun does not refer to a subject that was only mentioned in English.
     latest = next((fact for fact in reversed(known) if fact.subject != USER and not fact.role.isascii()), None)
     if latest is None:
         return ()
@@ -114,7 +114,7 @@ def _replaced(known: Sequence[Fact], old: str, new: str, said: str, *, ends: boo
             newer = replace(fact, text=fact.text.replace(old, new, 1), value=value, said=said)
             if not (ends and holds_many(fact)):
                 return (replace(newer, corrects=fact.text),)
-            # Of several cards the new one alone would stand beside the old.
+            # With several cards, the new fact would not replace the right old one.
             whose = "我" if fact.subject == USER else fact.text.partition(fact.value)[0]
             return (replace(fact, text=f"{whose}没有{fact.value}了。", slot=f"{fact.slot}!", said=said), newer)
     return ()

@@ -52,7 +52,7 @@ _MOST_WORDS = 8
 
 
 def may_correct(text: str) -> bool:
-    """Whether a turn looks like a correction, told without the facts that it may correct."""
+    """Whether a turn looks like a correction, judged without the known facts."""
     said = text.strip()
     if language(said) == "zh" or _LEAD.match(said) or _CHINESE_LEAD.match(said):
         return True
@@ -62,7 +62,7 @@ def may_correct(text: str) -> bool:
 
 
 def corrected(text: str, known: Sequence[Fact]) -> tuple[Fact, ...]:  # noqa: PLR0911 - one return a kind
-    """The latest fact whose value is of the kind given, with the new value in it; none where nothing is corrected."""
+    """Return the latest fact with a value of the same kind, with the new value in it; none if nothing is corrected."""
     said = text.strip()
     if language(said) == "zh":
         from dragoman.memory import chinese_correction  # its patterns take a while to compile
@@ -105,7 +105,7 @@ def _bare(value: str) -> str:
 
 
 def _is_meant(who: re.Match[str], fact: Fact) -> bool:
-    """Whether a pronoun, a noun or a name can mean the one whom a fact is about."""
+    """Whether a pronoun, a noun or a name can refer to the subject of a fact."""
     word = who["noun"] or who["name"]
     if word:
         return re.search(rf"\b{re.escape(word)}\b", f"{fact.subject} {fact.role}", re.IGNORECASE) is not None
@@ -148,7 +148,7 @@ def _replaced(known: Sequence[Fact], pattern: re.Pattern[str], new: str, said: s
         if old is None or fact.slot.endswith("!") or old[0].casefold() == new.casefold():
             continue
         if " and " in fact.value and pattern.search(fact.value, old.end()):
-            continue  # "4 and 7": which of them is meant is not said
+            continue  # "4 and 7": it is unclear which one is meant
         value = fact.value[: old.start()] + new + fact.value[old.end() :]
         text = fact.text.replace(fact.value, value, 1) if fact.value in fact.text else pattern.sub(new, fact.text, 1)
         return (replace(fact, text=text, value=value, said=said, corrects=fact.text),)

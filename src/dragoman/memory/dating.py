@@ -1,4 +1,4 @@
-"""When a fact begins and ends to be true, by what its sentence says: "since 2019", "until Friday", "last week"."""
+"""Find from when until when a fact is true by its sentence: "since 2019", "until Friday", "last week"."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _WEEKDAY = re.compile(r"\b(?:on |from )?(?P<day>(?:mon|tues|wednes|thurs|fri|sat
 
 
 def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
-    """A fact with the time at which it was said, and with the times at which it begins and ends to be true.
+    """Add to a fact when it was said, and from when until when it is true.
 
-    A correction of an earlier fact begins when that did, and a fact of the hour has its end already.
+    A correction keeps the start of the fact that it corrects; a fact of the hour already has its end.
     """
     said_at = stamp(at)
     sentence = fact.text if fact.valid_from else fact.said or fact.text
     starts = _STARTS.search(sentence)
-    if starts is not None:  # "I got a new job, starting in June": what comes, not what was
+    if starts is not None:  # "I got a new job, starting in June": the future start counts, not the past event
         sentence = f"from {starts['when']} on"
     week = _week_meant(sentence, at, zone)
     if week is not None:
@@ -70,7 +70,7 @@ def dated(fact: Fact, at: datetime, zone: str | tzinfo = "") -> Fact:
 
 
 def _week_meant(sentence: str, at: datetime, zone: str | tzinfo) -> datetime | None:
-    """The moment before the week that "in two weeks" means, where weekdays stand beside it; else None."""
+    """Return the moment before the week of "in two weeks" if weekdays are named with it; else None."""
     ahead = _WEEK_AHEAD.search(sentence)
     if ahead is None or not _WEEKDAY.search(_WEEK_AHEAD.sub("", sentence)):
         return None
@@ -83,7 +83,7 @@ def _week_meant(sentence: str, at: datetime, zone: str | tzinfo) -> datetime | N
 
 
 def _in_week(fact: Fact, week: datetime, zone: str | tzinfo) -> Fact:
-    """A fact with the dates of its weekdays in the week after a moment."""
+    """Add to a fact's weekdays their dates in the week after a moment."""
     zone = zone_of(zone) if isinstance(zone, str) else zone
 
     def named(match: re.Match[str]) -> str:
@@ -100,7 +100,7 @@ def _in_week(fact: Fact, week: datetime, zone: str | tzinfo) -> Fact:
 
 
 def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
-    """A fact whose text stays true: "I moved to Basel last week." is "I live in Basel.", a later start has its date."""
+    """Reword a fact so that it stays true: "I moved to Basel last week." becomes "I live in Basel."."""
     chinese = language(fact.text) == "zh"
     if chinese and fact.relation in _PLANS and (relative := _FROM_NOW.search(fact.text)):
         return _with_date(fact, relative, zone)
@@ -119,7 +119,7 @@ def _worded(fact: Fact, zone: str | tzinfo) -> Fact:
 
 
 def _with_date(fact: Fact, relative: re.Match[str], zone: str | tzinfo) -> Fact:
-    """A Chinese plan with the date of its time, which stays true."""
+    """Replace the relative time of a Chinese plan by its date."""
     at = moment_of(fact.said_at)
     period = next(iter(find_periods(relative[0], at, zone)), None) if at else None
     if period is None or period.start is None or period.grain not in ("day", "week", "month"):
@@ -131,20 +131,20 @@ def _with_date(fact: Fact, relative: re.Match[str], zone: str | tzinfo) -> Fact:
 
 
 def grain_of(fact: Fact, at: datetime, zone: str | tzinfo = "") -> str:
-    """The precision with which a sentence says when its fact begins; "" where it does not say."""
+    """Return the precision with which a sentence gives the start of its fact; "" if it gives none."""
     sentence = fact.said or fact.text
     starts = [period for period in _periods(sentence, at, zone) if period.start and begins(period, sentence, at)]
     return (starts[-1].grain or "day") if starts else ""
 
 
 def meta_of(fact: Fact, grain: str = "") -> dict[str, str]:
-    """The times of a fact as meta of its row; none is written that is not known."""
+    """Return the known times of a fact as meta of its row."""
     times = {"said_at": fact.said_at, "valid_from": fact.valid_from, "valid_until": fact.valid_until, "grain": grain}
     return {key: value for key, value in times.items() if value}
 
 
 def times_of(meta: Mapping[str, str]) -> tuple[str, str, str]:
-    """`said_at`, `valid_from` and `valid_until` of a row; "" each where the row is of an earlier version."""
+    """Return `said_at`, `valid_from` and `valid_until` of a row; "" for rows of an earlier version."""
     return meta.get("said_at", ""), meta.get("valid_from", ""), meta.get("valid_until", "")
 
 
@@ -159,7 +159,7 @@ def _periods(sentence: str, at: datetime, zone: str | tzinfo) -> list[Period]:
 
 
 def begins(period: Period, sentence: str, at: datetime) -> bool:
-    """Whether a period says when the fact of its sentence begins: "since", "from", or an event in it."""
+    """Whether a period gives the start of its sentence's fact: after "since" or "from", or as the time of an event."""
     assert period.start is not None
     if period.end is None:
         return True
@@ -167,7 +167,7 @@ def begins(period: Period, sentence: str, at: datetime) -> bool:
 
 
 def _ends(period: Period, fact: Fact, sentence: str, at: datetime) -> bool:
-    """Whether a period says when the fact of its sentence ends; a time of the day is no end: "I work until 5 pm"."""
+    """Whether a period gives the end of its sentence's fact; a time of day does not: "I work until 5 pm"."""
     assert period.end is not None
     if period.end <= at or period.end.time() != time() or _REPEATED.search(sentence):
         return False

@@ -1,4 +1,4 @@
-"""The facts of users as rows of the store: added, reconciled with older ones, kept in step with the calendar."""
+"""Users' facts as rows of the store: add them, reconcile them with older ones, update them by the calendar."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FactRows:
         self._source = next((source for source in sources if source.about == "user" and source.private), None)
 
     def refresh(self, scope: Scope) -> None:
-        """Bring a user's facts up to date with the calendar: end what has expired, begin what was announced."""
+        """Update a user's facts by the calendar: end expired facts, begin announced ones."""
         if self._source is not None and self._upkeep(scope).run(scope):
             self._clear_caches()
 
@@ -77,7 +77,7 @@ class FactRows:
         self._zones.set(scope, name)
 
     def bring(self, scope: Scope, items: Iterable[Item], *, dry_run: bool = False) -> ImportPlan:
-        """Take the facts of a file into memory, each once and with its date; with `dry_run` only say what would be."""
+        """Import the facts of a file, each once and with its date; with `dry_run`, only return what would happen."""
         from dragoman.memory.transfer.importing import ImportPlan, gathered, planned
 
         if self._source is None:
@@ -111,7 +111,7 @@ class FactRows:
         return list(self._store.passages(scope, self._source.name)) if self._source is not None else []
 
     def _add(self, scope: Scope, new: Sequence[Fact], known: Sequence[tuple[Fact, Passage]]) -> Learned:
-        """Keep new facts beside the `known` ones, each with its row. However many they are, the store is read once."""
+        """Add new facts to the `known` ones, which come with their rows; reads the store only once."""
         new = [fact for fact in new if not names_no_zone(fact)]
         if self._source is None or not new:
             return NOTHING_LEARNED
@@ -146,7 +146,7 @@ class FactRows:
     def _next_position(self, scope: Scope, rows: Sequence[Passage]) -> int:
         """The position of the next row: after the last one, or the number of all rows if that is limited."""
         assert self._source is not None
-        if self.most_facts is None:  # history may be long, and need not be read
+        if self.most_facts is None:  # avoid reading the history, which may be long
             return max((row.position for row in rows), default=-1) + 1
         return len(rows) + sum(1 for _ in self._store.passages(scope, self._source.name, superseded=True))
 
@@ -168,7 +168,7 @@ class FactRows:
         people: Mapping[str, str],
         read_before: Sequence[tuple[Fact, Passage]],
     ) -> tuple[Passage, ...]:
-        """Write new facts, and mark the facts that they replace, also those added since `read_before`; return these."""
+        """Write new facts; mark and return the facts that they replace, including those added since `read_before`."""
         assert self._source is not None
         if not added:
             return ()
@@ -196,7 +196,7 @@ class FactRows:
         return tuple(superseded.values())
 
     def _is_full(self, fact: Fact, live: KnownFacts[Passage], rows: int) -> bool:
-        """Whether there is no room for a fact. One that replaces another needs none, until history is full too."""
+        """Whether there is no room for a fact; a replacement needs room only in the history."""
         if self.most_facts is None or len(live) < self.most_facts:
             return self.most_facts is not None and rows >= _HISTORY * self.most_facts
         return rows >= _HISTORY * self.most_facts or not live.replaced(fact)
@@ -227,7 +227,7 @@ class FactRows:
         )
 
     def _clear_caches(self) -> None:
-        """Texts and vectors that parts of this process remember; what a user said is in more of them than the fact."""
+        """Clear cached texts and vectors of this process, which may contain a user's words beyond the fact itself."""
         forget_texts()
         clear_caches(self._encoder, self._model)
         forget = getattr(self._analyse, "forget", None)

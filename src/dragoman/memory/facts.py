@@ -1,8 +1,7 @@
 """Facts that a turn states about the user, and about people, animals and things of theirs.
 
-A fact has a subject and a slot, which names what it is about. A slot of one value (where somebody lives) is replaced
-by a newer fact; a slot of many (what somebody likes) is joined by it. A slot that ends in `!` belongs to a fact that
-says that an earlier one no longer holds.
+A fact has a subject and a slot, which names what it is about. A newer fact replaces the value of a single-valued slot
+(a home) and adds to a slot of many values (likes). A slot that ends in `!` marks a fact that ends an earlier one.
 """
 
 from __future__ import annotations
@@ -69,14 +68,14 @@ _CALL_ME = re.compile(
 
 
 def facts(text: str, *, people: Callable[[], Mapping[str, str]] = dict) -> tuple[Fact, ...]:
-    """The facts that a text states, each as a sentence of its own; at most `MOST_FACTS`.
+    """Extract the facts of a text, each as a separate sentence; at most `MOST_FACTS`.
 
-    `people` gives the people and animals known by name, with what they are to the user: only of them can a
-    sentence such as "Leo is seven" be a fact.
+    `people` gives the people and animals known by name, with what they are to the user: a sentence such as "Leo is
+    seven" is a fact only about them.
     """
     facts_by_key: dict[tuple[str, str], Fact] = {}
     reader = ClauseReader(people)
-    # Quoted text is nobody's word about themselves.
+    # Quoted text is not a statement by the user.
     spoken = [
         part
         for whole in sentences(without_conclusions(own_words(text)))
@@ -99,7 +98,7 @@ def ends(fact: Fact) -> bool:
 
 
 def holds_many(fact: Fact) -> bool:
-    """Whether a slot holds several values at once: what one likes, and what one says of a sister or a dog."""
+    """Whether a slot can have several values at once, such as likes, or descriptions of a sister or a dog."""
     slot = fact.slot.rstrip("!")
     if slot.startswith("favourite ") and slot.endswith("s"):
         return True  # "One of my favourite films is Up"
@@ -120,7 +119,7 @@ def is_instruction(text: str) -> bool:
 
 
 def is_supposed(text: str) -> bool:
-    """Whether a text only supposes something, or tells the agent to: "if I were a student"."""
+    """Whether a text only supposes something, or asks the agent to suppose it: "if I were a student"."""
     return bool(_AROUND["supposed"].match(text))
 
 

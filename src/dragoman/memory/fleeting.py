@@ -1,4 +1,4 @@
-"""Facts of the hour: where the user is, what time they have. They are kept until the day ends."""
+"""Facts of the hour, such as where the user is or how much time they have; kept until the day ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CHINESE_HURRY = re.compile("我(?:们)?(?:现在)?(?:很|有点|比较)?(?:赶�
 
 
 def fleeting_facts(text: str, at: datetime, zone: str | tzinfo = "") -> tuple[Fact, ...]:
-    """The facts of the hour that a text states, with the time at which they end."""
+    """Extract the facts of the hour from a text, with the time at which they end."""
     facts: list[Fact] = []
     for sentence in sentences(text)[:10]:
         stated = sentence[:200]

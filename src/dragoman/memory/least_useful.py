@@ -1,4 +1,4 @@
-"""Which of a user's facts are the least useful, to make room for new ones at the limit."""
+"""Choose the least useful of a user's facts, to make room for new ones at the limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OFTEN = frozenset(("likes", "dislikes", "hobby", "has", "about"))
 
 
 def least_useful(live: Sequence[Passage], count: int, keep: Sequence[str] = ()) -> list[Passage]:
-    """The `count` facts that are missed least, without the ids in `keep`.
+    """Return the `count` least useful facts, without the ids in `keep`.
 
-    First what holds for the day alone, then statements that no rule placed and single likes, then other facts, and
-    last what identifies the user, their health and their home; of the same kind the oldest first.
+    First facts that hold for a day only, then statements found by no rule and single likes, then other facts, and last
+    the user's identity, health and home; within a group, the oldest first.
     """
     candidates = [row for row in live if row.id not in set(keep)]
     return sorted(candidates, key=lambda row: (_worth(fact_of(row)), row.meta.get("said_at", ""), row.position))[:count]

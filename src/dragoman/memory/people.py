@@ -1,4 +1,4 @@
-"""Who is who among the people and animals of a user: Leo is the son, Bruno the dog."""
+"""The people and animals of a user and their roles: Leo is the son, Bruno the dog."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHINESE = re.compile(
 
 
 def people_of(facts: Iterable[Fact]) -> dict[str, str]:
-    """The people and animals that facts name, with what they are to the user; "" where that is not known."""
+    """Return the people and animals that facts name, with their role for the user; "" if unknown."""
     people: dict[str, str] = {}
     for fact in facts:
         if fact.subject != USER:
@@ -42,7 +42,7 @@ def people_of(facts: Iterable[Fact]) -> dict[str, str]:
 
 
 def with_kinds(question: str, facts: Iterable[Fact]) -> str:
-    """A question that says of an animal known by name what it is: documents speak of dogs, and not of Biscuit."""
+    """Add to a question the kind of an animal named in it, since documents mention dogs, not Biscuit."""
     for name, kind in people_of(facts).items():
         if canonical(kind) in words("pets") and not re.search(rf"\b{re.escape(kind)}s?\b", question, re.IGNORECASE):
             question = re.sub(rf"(?<![\w'’-]){re.escape(name)}(?![\w-])", f"my {kind} {name}", question)
@@ -50,9 +50,9 @@ def with_kinds(question: str, facts: Iterable[Fact]) -> str:
 
 
 def people_in(turns: Sequence[Turn]) -> dict[str, str]:
-    """The people and animals that a dialogue mentions, and the one whom the agent asked about last.
+    """Return the people and animals that a dialogue mentions, and the one whom the agent asked about last.
 
-    Somebody without a name goes by their role: "my daughter" is `daughter`.
+    A person without a name is called by their role: "my daughter" is `daughter`.
     """
     people: dict[str, str] = {}
     for turn in turns[-_RECENT:]:
@@ -79,7 +79,7 @@ def is_same(fact: Fact, old: Fact, people: Mapping[str, str]) -> bool:
 
 
 def _called(value: str) -> Iterable[tuple[str, str]]:
-    """Who "a dog called Rex" or "two cats, Ink and Blot" names."""
+    """Return the names in "a dog called Rex" or "two cats, Ink and Blot"."""
     for match in _CALLED.finditer(value):
         role = match["role"].lower()
         role = role if role in words("roles") | words("pets") else singular(role)

@@ -1,4 +1,4 @@
-"""What a new fact does to an old one: repeats it, replaces it, or holds beside it."""
+"""Reconcile a new fact with an old one: it repeats it, replaces it, or both hold."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def fact_of(passage: Passage) -> Fact:
 
 
 def repeats(fact: Fact, old: Fact) -> bool:
-    """Whether a fact says again what is known."""
+    """Whether a fact repeats an old one."""
     same = old.slot == fact.slot and _plain(old.value or old.text) == _plain(fact.value)
     return same and not _goes_elsewhere(fact, old)
 
 
 def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> bool:
-    """Whether a new fact makes an old one untrue: of the same subject, about the same, with another value."""
+    """Whether a new fact makes an old one untrue: same subject, same relation, another value."""
     relation, had = fact.relation.rstrip("!"), old.relation
     is_correction = bool(fact.corrects) and fact.corrects == old.text
     is_related = had.rstrip("!") == relation or had == _OPPOSITE.get(relation)
-    if is_correction or not is_related:  # most pairs, told apart without any comparison
+    if is_correction or not is_related:  # most pairs end here, without comparing values
         return is_correction
-    # An import compares thousands of facts with one another: what costs more comes last, and only where it decides.
+    # An import compares thousands of facts, so costly comparisons come last.
     is_other = fact.subject != old.subject and not is_same(
         fact, old, people_of((old, fact)) if people is None else people
     )
@@ -76,7 +76,7 @@ def replaces(fact: Fact, old: Fact, people: Mapping[str, str] | None = None) -> 
 
 
 def settled(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The facts of one turn without ends that a new value says too: "He isn't 12 any more, he's 13"."""
+    """Drop ends of facts that a new value in the same turn implies: "He isn't 12 any more, he's 13"."""
     stated = {(fact.subject, fact.relation) for fact in facts if not holds_many(fact)}
     return tuple(fact for fact in facts if not ends(fact) or (fact.subject, fact.relation.rstrip("!")) not in stated)
 
@@ -106,7 +106,7 @@ class KnownFacts(Generic[T]):
         return next(iter(rows.values()), None)
 
     def replaced(self, fact: Fact, people: Mapping[str, str] | None = None) -> list[tuple[int, T]]:
-        """The rows that a fact makes untrue, oldest first, with the numbers by which `drop` knows them."""
+        """Return the rows that a fact makes untrue, oldest first, with their numbers for `drop`."""
         relation, _, negated = _group(fact)
         groups = {(name, *marks) for name in (relation, _OPPOSITE.get(relation, relation)) for marks in _MARKS}
         if holds_many(fact) and not ends(fact) and relation != "diet" and not fact.corrects:
@@ -123,7 +123,7 @@ class KnownFacts(Generic[T]):
 
 
 def _group(fact: Fact) -> _Group:
-    """What facts have in common that may replace one another: the relation, whether it ends, whether it is denied."""
+    """Return the group in which facts may replace each other: relation, whether it ends, whether it is negated."""
     relation = fact.relation
     return relation.rstrip("!"), relation.endswith("!"), _is_denied(fact)
 
@@ -138,13 +138,13 @@ def _value_key(fact: Fact) -> tuple[str, str, str]:
 
 
 def _destination(fact: Fact) -> str:
-    """Where a journey goes, if a fact about an arrival says so: "I am flying to Rome on Friday"."""
+    """Return the destination of a journey that a fact states: "I am flying to Rome on Friday"."""
     match = _TO.search(fact.text) if fact.slot.endswith("arrival") else None
     return (match["place"] or match["zh"]).casefold() if match else ""
 
 
 def _goes_elsewhere(fact: Fact, old: Fact) -> bool:
-    """Whether a fact tells of a journey to another place than an older one, or of coming here: both may be so."""
+    """Whether a fact is about a journey to another place than an older one, so that both may be true."""
     place, before = _destination(fact), _destination(old)
     return place != before and (bool(place) or _COMES.search(fact.text) is not None)
 
@@ -161,7 +161,7 @@ def with_known_names(fact: Fact, people: Mapping[str, str]) -> Fact:
 
 
 def older_than(id: str, live: Sequence[tuple[Fact, Passage]]) -> Sequence[tuple[Fact, Passage]]:
-    """The live rows before one: two processes that learn at once must not replace each other's facts."""
+    """Return current rows before one, so that two processes that learn at once do not replace each other's facts."""
     for i, (_, passage) in enumerate(live):
         if passage.id == id:
             return live[:i]

@@ -1,4 +1,4 @@
-"""The default memory: learns by rules and the model, joins what is said twice, lets the newer fact win, forgets."""
+"""The default memory: learns by rules and the model, merges repetitions, replaces outdated facts, and deletes."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ _DUE = re.compile(
 class RuleMemory(ForgettingMemory):
     """Facts about a user, kept in the private source about the user.
 
-    The model is asked only where the rules see a lasting statement about the user that they cannot
-    place; `ask_model` switches that off, `learn` switches learning from conversation off altogether. `time_zone` is the
-    users' ("Europe/Zurich"; default: the machine's): it says when "yesterday" was, and when a day ends. `fleeting`
-    keeps facts of the hour ("I'm at the station") until the day ends. With `gate`, a trained classifier keeps, in the
-    user's own words, what no rule places (`memory.write_gate`). At most `limit` facts of a user are in use: the least
-    useful makes room for a new one, and the turn says so.
+    The model is asked only about lasting statements about the user that no rule covers; `ask_model = false` switches
+    that off, `learn = false` all learning from conversation. `time_zone` is the users' ("Europe/Zurich"; default: the
+    machine's): it determines when "yesterday" was, and when a day ends. `fleeting` keeps facts of the hour ("I'm at the
+    station") until the day ends. With `gate`, a trained classifier keeps statements that no rule covers in the user's
+    own words (`memory.write_gate`). At most `limit` facts of a user are in use: a new one replaces the least useful,
+    and the reply says so.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class RuleMemory(ForgettingMemory):
         return [self._turn(context) for context in turns]
 
     def remember(self, scope: Scope, text: str) -> Learned:
-        """Keep what a text says; as one fact where the rules find none in it."""
+        """Store the facts of a text; the whole text as one fact if the rules find none."""
         self.refresh(scope)
         known = [(fact_of(row), row) for row in self._known(scope)]
         whole = Fact(text.strip(), "about", text.strip(), text.strip())
@@ -135,9 +135,9 @@ class RuleMemory(ForgettingMemory):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Sequence[Passage]:
-        """What is remembered about a user: all of it, oldest first, or what fits a query best.
+        """Return a user's facts: all of them, oldest first, or those that match a query best.
 
-        With `at`, what was believed at that moment, all of it. With `since` and `until`, what was told in between.
+        With `at`, all facts believed at that moment; with `since` and `until`, facts stated in between.
         """
         if self._source is None:
             return ()
@@ -153,7 +153,7 @@ class RuleMemory(ForgettingMemory):
         return tuple(row for row in rows if row.is_within(start, end))
 
     def recollect(self, context: Context) -> Recollection | None:
-        """What the history of the user's facts has on the last turn; None where it asks for something else."""
+        """Answer the last turn from the user's facts, their history and past chats; None for other questions."""
         if self._source is None or form(context.last).act in ("remember", "forget"):
             return None
         at = moment_of(context.said_at) or now()
@@ -181,7 +181,7 @@ class RuleMemory(ForgettingMemory):
         return spoken or found or self._recalled(context)
 
     def _recalled(self, context: Context) -> Recollection | None:
-        """The facts that a question asks for, where the trained part takes it for one to memory."""
+        """Return the facts that a question asks for, if the trained classifier sees a question to memory."""
         assert self._source is not None
         text = context.last
         chance = self._asked.chance(text)
@@ -196,12 +196,12 @@ class RuleMemory(ForgettingMemory):
         if fitting and fitting[0].score >= least:
             near = max(fitting[0].score - _NEARLY, least)
             return Recollection("known", tuple(hit.passage for hit in fitting if hit.score >= near))
-        # A gloss of a Chinese fact may be far from that of its question though the fact answers it.
+        # The gloss of a Chinese fact may be far from its question's although the fact answers it.
         is_far = language_of(text) != "zh" and (not hits or hits[0].score < _FAR)
         return Recollection("untold", value="that") if chance >= SURE and is_far else None
 
     def _told_here(self, context: Context) -> list[Passage]:
-        """What the user said earlier in a dialogue of which nothing is remembered: it holds as long as the dialogue."""
+        """Return facts from earlier in a dialogue that memory does not store; they count only within the dialogue."""
         if context.control.writes_memory:
             return []
         said = [turn for turn in context.history if turn.speaker == "user"]
@@ -209,11 +209,11 @@ class RuleMemory(ForgettingMemory):
         return [self._passage(context.scope, fact, nth) for nth, fact in enumerate(told)]
 
     def _past(self, scope: Scope) -> Sequence[Passage]:
-        """Facts that held once."""
+        """Return facts that were replaced or have ended."""
         return tuple(self._store.passages(scope, self._source.name, superseded=True)) if self._source else ()
 
     def _shown_before(self, context: Context) -> Sequence[str]:
-        """The ids of the user's facts behind the last reply of a dialogue."""
+        """Return the ids of the user's facts that the last reply of a dialogue used."""
         trace = self._store.trace(context.scope, context.dialogue) if context.dialogue else None
         if trace is None or self._source is None:
             return ()
@@ -247,13 +247,13 @@ class RuleMemory(ForgettingMemory):
             return [fact for fact, _ in known()]
 
         def people() -> dict[str, str]:
-            """Everybody known, with those last whom this dialogue names: "she" means one of them."""
+            """Return all known people, those named in this dialogue last, since "she" means one of them."""
             known_people, named = people_of(known_facts()), people_in(context.history)
             others = {name: role for name, role in known_people.items() if name not in named}
             return others | {name: known_people.get(name) or role for name, role in named.items()}
 
         at, zone = moment_of(context.said_at) or now(), self._zones.of(context.scope)
-        parted = told_and_asked(spelt(context.last))  # "im 68 do i pay less" tells and asks
+        parted = told_and_asked(spelt(context.last))  # "im 68 do i pay less" states a fact and asks
         said = context.last if parted is None else f"{parted[0].rstrip(' .!,')}. {parted[1]}"
         new = facts(said, people=people) or untimed_facts(context.last, at, zone, people=people)
         if not new and shape.act != "question" and context.history and may_correct_in_passing(context.last):
@@ -262,13 +262,13 @@ class RuleMemory(ForgettingMemory):
             if new:
                 return self._add(context.scope, self._dated(context.scope, new, at), known())
         if self._gate is not None and len(new) < MOST_FACTS and shape.act not in SOCIAL:
-            ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" is of today
+            ends = stamp(end_of_day(at, zone))  # "I left my umbrella on the boat yesterday" matters today only
             verbatim = [
                 fact
                 for fact in self._gate.facts(context.last, new, people=people)[: MOST_FACTS - len(new)]
                 if fact.slot != "about" or not fleeting_facts(fact.text, at, zone)  # "I am at the station"
             ]
-            longer = {(fact.slot, fact.value) for fact in verbatim}  # the same with more of the user's words
+            longer = {(fact.slot, fact.value) for fact in verbatim}  # the same facts in more of the user's words
             new = tuple(fact for fact in new if (fact.slot, fact.value) not in longer)
             new += tuple(
                 replace(fact, valid_until=ends) if fact.slot == "about" and not is_lasting(fact.text) else fact
@@ -285,16 +285,16 @@ class RuleMemory(ForgettingMemory):
         return self._add(context.scope, new, known()) if new else NOTHING_LEARNED
 
     def _alike(self, one: str, other: str) -> float:
-        """How near two texts are in meaning, by their vectors."""
+        """Return the cosine of two texts' vectors."""
         first, second = self._encoder.encode([one, other])
         return sum(float(x) * float(y) for x, y in zip(first, second, strict=True))
 
     def _is_gated(self, text: str) -> bool:
-        """Whether the trained gate has judged a turn, so that no model need be asked."""
+        """Whether the trained gate has judged a turn, so that the model is not asked."""
         return self._gate is not None and language_of(text) == "en" and self._gate.is_trained_for()
 
     def _judged(self, statement: str) -> tuple[Fact, ...]:
-        """A statement that no rule places is kept where the model holds it for a lasting fact."""
+        """Keep a statement that no rule covers if the model considers it a lasting fact."""
         if not self._ask_model or not _OF_ONESELF.match(statement) or not is_lasting(statement):
             return ()
         asked = prompts.get("lasting.v1", language_of(statement)).format(statement=" ".join(statement.split()))

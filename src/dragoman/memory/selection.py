@@ -1,8 +1,8 @@
-"""Which facts of a user fit a query best: by meaning and by words together, of the kind and with the leaning asked for.
+"""Find the facts of a user that match a query best, by meaning, words, kind of fact, and likes against dislikes.
 
 A sentence encoder hardly tells "I like mushrooms" from "I don't like mushrooms", and does not see that "With whom do I
-watch films?" asks for people. So the query is encoded with words for what it asks for, and a fact that leans the other
-way is set back. What was told lately comes before what fits about as well.
+watch films?" asks for people. So the query is encoded with words for what it asks for, and a fact of the opposite
+attitude is ranked lower. Among equally good facts, recent ones come first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def best_facts(
     since: str = "",
     until: str = "",
 ) -> tuple[Passage, ...]:
-    """The k facts that fit best, best first; with `since` and `until` only those that were told in between."""
+    """Return the k best facts, best first; with `since` and `until`, only those stated in between."""
     named: dict[str, Any] = {"encoder": encoder, "analyse": analyse, "scope": scope, "source": source}
     return tuple(hit.passage for hit in best_hits(store, query, k=k, since=since, until=until, **named))
 
@@ -92,7 +92,7 @@ def best_hits(
     since: str = "",
     until: str = "",
 ) -> tuple[Hit, ...]:
-    """The same with how well each fits."""
+    """Like `best_facts`, with scores."""
     vector = query_vector(query, encoder)
     by_gloss = language(query) == "zh" and reads_english(encoder)
     most = max(k, _GLOSSED if by_gloss else _LEAST)
@@ -104,19 +104,19 @@ def best_hits(
 
 
 def _by_gloss(query: str, rows: Sequence[Passage], encoder: Encoder) -> list[Hit]:
-    """How near facts come to a Chinese query, both as glosses in English words: the encoder knows no Chinese."""
+    """Score facts for a Chinese query by English glosses of both, since the encoder does not know Chinese."""
     by_id = {row.id: row for row in rows}
     asked, *told = encoder.encode([gloss(query), *(gloss(row.text) for row in by_id.values())])
     return [Hit(row, dot(asked, vector)) for row, vector in zip(by_id.values(), told, strict=True)]
 
 
 def kinds_of(query: str) -> str:
-    """Words for the kind of facts that a query asks for; empty where it does not say which."""
+    """Return words for the kind of facts that a query asks for; empty if it does not say."""
     return "; ".join(words for pattern, words in _KIND_PATTERNS if pattern.search(query))
 
 
 def query_vector(query: str, encoder: Encoder) -> list[float]:
-    """What to search for: a query, and as much again the kind of facts that it asks for, where it says which."""
+    """Return the search vector: the query's, averaged with that of the kind of facts it asks for, if it says which."""
     kinds = kinds_of(query)
     if not kinds:
         return [float(x) for x in encoder.encode([query])[0]]
@@ -127,7 +127,7 @@ def query_vector(query: str, encoder: Encoder) -> list[float]:
 
 
 def _with_told(asked: frozenset[str], near: Sequence[Hit], analyse: Callable[[str], tuple[str, ...]]) -> list[Hit]:
-    """Hits, more for words of a query in the sentences that told the facts, and for rare words more than for common."""
+    """Raise hits whose source sentences contain words of the query, for rare words more than for common ones."""
     told = [asked.intersection(analyse(hit.passage.meta.get("said", ""))) for hit in near]
     weights = {word: math.log(1 + len(near) / max(1, sum(word in words for words in told))) for word in asked}
     whole = sum(weights.values()) or 1.0

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""Past chats as evidence: what the user and the agent said in them, found by time, words and meaning.
+"""Past chats as evidence: turns of the user and the agent, found by time, words and meaning.
 
 Questions about chats ("What did we talk about last week?", "What did you recommend?") are answered with the turns and
 their dates. So are questions about the user that no stored fact answers, where a turn of a past chat does.
@@ -87,7 +87,7 @@ _KNOWN = 0.5
 
 
 def asks_for_chats(text: str) -> bool:
-    """Whether a turn asks what was spoken of in past chats, or when."""
+    """Whether a turn asks what past chats were about, or when something was said in them."""
     if len(text) > _LONGEST:
         return False
     return bool(_TALKED.search(text) or _AGENT_SAID.search(text) or _OF_THIS_CHAT.fullmatch(text.strip()))
@@ -103,7 +103,7 @@ class PastChats:
     def recollection(  # noqa: PLR0911 - one return a kind of question
         self, context: Context, facts: Sequence[Passage], *, at: datetime, zone: tzinfo
     ) -> Recollection | None:
-        """The turns that answer a question; None where it asks for something else, or `facts` answer it."""
+        """Return the turns that answer a question; None if it asks for something else or `facts` answer it."""
         text = context.last
         if len(text) > _LONGEST or form(text).act != "question":
             return None
@@ -133,12 +133,12 @@ class PastChats:
         return replace(made, start=start, end=end, grain=period.grain if period else "")
 
     def _of_this_chat(self, context: Context) -> tuple[Passage, ...] | None:
-        """The user's first or last turn of this dialogue, where that is asked for; None where it is not."""
+        """Return the user's first or last turn of this dialogue if the question asks for it, else None."""
         text = context.last
         if not _OF_THIS_CHAT.fullmatch(text.strip()) or not (_FIRST.search(text) or _LAST.search(text)):
             return None
         turns_of_chat = [row for row in self.search.turns(context.scope) if row.meta["dialogue"] == context.dialogue]
-        if not turns_of_chat:  # a private dialogue is kept nowhere
+        if not turns_of_chat:  # a private dialogue is not stored
             turns_of_chat = [
                 Passage(f"turn:{nth}", "", turn.text, meta={"speaker": turn.speaker, "said_at": turn.said_at})
                 for nth, turn in enumerate(context.history)
@@ -171,7 +171,7 @@ class PastChats:
     ) -> list[Evidence]:
         start, end = _bounds(period)
         scope = context.scope
-        if not wanted:  # everything of a time
+        if not wanted:  # all turns of a period
             rows = [row for row in self.search.turns(scope) if start <= row.meta.get("said_at", "") < end]
             return [Evidence(row, 1.0) for row in rows if row.meta["speaker"] == speaker and self._is_matter(row)]
         topic = " ".join(word for word in _words(bare))
@@ -183,7 +183,7 @@ class PastChats:
         ][:_MOST]
 
     def _is_matter(self, row: Passage) -> bool:
-        """Whether a turn has content, and is no question about past chats itself."""
+        """Whether a turn has content and is not itself a question about past chats."""
         text = row.text[:_LONGEST]
         return (
             not asks_for_chats(text)
@@ -193,7 +193,7 @@ class PastChats:
         )
 
     def _topic(self, text: str) -> frozenset[str]:
-        """The words of a question without its times that say what was spoken of."""
+        """Return the content words of a question, without times and common words."""
         return frozenset(self.analyse(" ".join(_words(text))))
 
 

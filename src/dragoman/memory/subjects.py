@@ -1,4 +1,4 @@
-"""Whom English clauses are about: the user, and people, animals and things of theirs."""
+"""Subjects of English clauses: the user, and the user's people, animals and things."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def noun_phrase(tokens: Sequence[str], start: int) -> tuple[Subject | None, int]
 
 
 def possession(tokens: Sequence[str]) -> Subject | None:
-    """What "have a camper van" speaks of, for "it is 7 metres long"; "a daughter called Mia" is Mia."""
+    """Return the subject that "have a camper van" introduces for a later "it"; "a daughter called Mia" is Mia."""
     following = [*tokens[1:], ""]
     tokens = [
         token

@@ -25,7 +25,7 @@ EXPIRED, PENDING = "expired", "pending"
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """The calendar's changes to the facts of a user."""
+    """Applies changes of the calendar to a user's facts."""
 
     store: Store
     encoder: Encoder
@@ -35,7 +35,7 @@ class Upkeep:
     """Makes the row of a fact."""
 
     def run(self, scope: Scope) -> bool:
-        """Carry out what is due; whether anything changed."""
+        """Carry out due changes; return whether anything changed."""
         due = self.store.kept(scope, DUE)
         if not due or due > stamp():
             return False
@@ -44,9 +44,9 @@ class Upkeep:
         return changed
 
     def plan(self, scope: Scope, live: Sequence[tuple[Fact, Passage]] | None = None) -> None:
-        """Note when the next change is due; nothing is written where that has not changed.
+        """Store when the next change is due, if that has changed.
 
-        `live` are the facts that hold, with their rows, where they were read already.
+        `live` are the current facts with their rows, if the caller has read them already.
         """
         if live is None:
             live = [(fact_of(row), row) for row in self.store.passages(scope, self.source)]
@@ -69,7 +69,7 @@ class Upkeep:
         return bool(over)
 
     def _begin(self, scope: Scope) -> bool:
-        """Announced facts whose day has come: "from Monday I live in Basel"."""
+        """Begin announced facts whose day has come: "from Monday I live in Basel"."""
         at = stamp()
         begun = [row for row in self._pending(scope) if row.meta["valid_from"] <= at]
         for row in sorted(begun, key=lambda row: row.meta["valid_from"]):
@@ -98,10 +98,10 @@ class Upkeep:
 
 
 def ended(old: Passage, until: str, at: str) -> Mapping[str, str]:
-    """The meta of a row that another replaces: until when it was true, and when that was learned.
+    """Return the meta of a replaced row: until when it was true, and when that was learned.
 
-    A fact never ends before it begins, whatever the clock says. One that ends when it begins, by what is said later,
-    was `corrected`: it never was true.
+    A fact never ends before it begins. A fact that a later turn ends at its very start is marked `corrected`: it was
+    never true.
     """
     _, start, end = times_of(old.meta)
     said_at = old.meta.get("said_at", "")

@@ -30,9 +30,9 @@ class StandingWishes:
     def change(
         self, scope: Scope, wishing: Wishing, at: datetime | None = None
     ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-        """Carry out what a turn says about wishes; the new ones, and those that were taken back.
+        """Add and end wishes as a turn asks; return the new and the ended ones.
 
-        A new wish takes the place of an older one of its kind. Of more than `MOST_WISHES` the oldest goes.
+        A new wish replaces an older one of its kind; beyond `MOST_WISHES` the oldest is dropped.
         """
         held = list(self.all(scope))
         ended = held if wishing.ends_all else [row for row in held if any(_ends(wish, row) for wish in wishing.ended)]
@@ -67,7 +67,7 @@ def _replaces(new: Passage, old: Passage) -> bool:
 
 
 def _ends(wish: Wish, row: Passage) -> bool:
-    """Whether taking a wish back ends a row: any of its kind where no value is named or the values are near."""
+    """Whether ending a wish ends a row: any of its kind if no value is named or the values are near."""
     if wish.kind != row.meta["kind"]:
         return False
     return not wish.value or wish.kind == "length" or wish.value.casefold() == row.meta["value"].casefold()

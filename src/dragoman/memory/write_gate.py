@@ -1,11 +1,11 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""Which parts of a turn tell something about the user that memory should keep, by a small trained classifier.
+"""Select the parts of a turn with facts about the user that memory should keep, by a small trained classifier.
 
-The rules of `memory.facts` place what they know: an age, an allergy, where somebody lives. People say much more that
-decides later questions ("my wallet got nicked on sat", "I only passed my test in April"). A turn is cut into pieces,
-and a logistic regression over the encoder's vectors of piece and turn, and over the piece's words, says of each how
-probably it is such a statement. What it keeps and no rule placed is remembered in the user's own words.
-English only; `benchmarks/memory/write_gate.py` trains it on written turns and prints precision and recall.
+The rules of `memory.facts` cover common facts such as an age, an allergy or a home. People say much more that matters
+to later questions ("my wallet got nicked on sat", "I only passed my test in April"). A turn is cut into pieces, and a
+logistic regression over the encoder's vectors of piece and turn, and over the piece's words, says of each how probably
+it is such a statement. A kept piece that no rule covers is stored in the user's own words. English only;
+`benchmarks/memory/write_gate.py` trains it on written turns and prints precision and recall.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a turn, from `start` to `end`, and how probably it tells something to keep."""
+    """A part of a turn, from `start` to `end`, and the probability that it should be kept."""
 
     start: int
     end: int
@@ -170,7 +170,7 @@ def pieces(text: str) -> list[Piece]:
 
 
 def _is_company(piece: str) -> bool:
-    """Whether a piece without a verb goes on with the list before it: "with two kids and our terrier Pip"."""
+    """Whether a piece without a verb continues the list before it: "with two kids and our terrier Pip"."""
     return _COMPANY.fullmatch(piece.strip()) is not None and not any(
         word.lower().removesuffix("'s") in VERBS or word.lower() in _BEING for word in _WORD.findall(piece)
     )
@@ -185,7 +185,7 @@ def word_features(text: str, piece: Piece) -> list[str]:
 
 
 def form_features(text: str, piece: Piece) -> list[float]:
-    """Where a piece stands, how long it is, and of whom it speaks."""
+    """Return features of a piece: its position, its length, and whom it is about."""
     words = [word.replace("’", "'") for word in _WORD.findall(spelt(piece.text).lower())]
     end = _END.search(text, piece.start)
     return [
@@ -210,7 +210,7 @@ def _weights() -> Mapping[str, Any]:
 
 
 class WriteGate:
-    """Says which pieces of a turn to keep; nothing, where the encoder is not the one that it was trained with."""
+    """Selects the pieces of a turn to keep; none if the encoder is not the one it was trained with."""
 
     def __init__(self, encoder: Encoder, *, keep: float = KEEP) -> None:
         self._encoder = encoder
@@ -220,7 +220,7 @@ class WriteGate:
     def facts(
         self, text: str, placed: Sequence[Fact] = (), *, people: Callable[[], Mapping[str, str]] = dict
     ) -> tuple[Fact, ...]:
-        """What a turn tells beside what the rules `placed`: by the rules where the piece alone fits one, else verbatim.
+        """Return facts that the rules missed (`placed` are theirs): by rules from a single piece, else verbatim.
 
         `people` gives the people and animals known by name, with what they are to the user.
         """
@@ -258,7 +258,7 @@ class WriteGate:
         return tuple({fact.text: fact for fact in found if fact.text not in said}.values())
 
     def _groups(self, text: str, scored: Sequence[Piece]) -> tuple[list[list[Piece]], list[Piece]]:
-        """The pieces to keep, joined with what stands beside them in their sentence, and the other pieces."""
+        """Return the pieces to keep, joined with neighbours in their sentence, and the other pieces."""
         groups: list[list[Piece]] = []
         alone: list[Piece] = []
         for piece in scored:
@@ -280,14 +280,14 @@ class WriteGate:
         return groups, alone
 
     def _least(self, piece: Piece) -> float:
-        """How sure a piece must be: surer where it says of nobody of whom it speaks, or only tells a story."""
+        """Return the least probability for a piece; higher if it names no subject or only tells a story."""
         if _TELLS.match(_JOINT.sub("", piece.text)):
             return max(self._keep, KEEP_TOLD)
         speaks = _OWN.search(piece.text) is not None or _IMPLIED.match(piece.text) is not None
         return self._keep if speaks else max(self._keep, KEEP_NOBODYS)
 
     def chances(self, text: str) -> list[Piece]:
-        """The pieces of a turn with their probabilities; none where nothing can be said."""
+        """Return the pieces of a turn with their probabilities; empty if they cannot be scored."""
         return self._scored(text, pieces(text))
 
     def _scored(self, text: str, cut: Sequence[Piece]) -> list[Piece]:
@@ -316,7 +316,7 @@ class WriteGate:
 
 
 def _without_vectors(text: str, piece: Piece) -> float:
-    """What the words and the form of a piece alone say: enough to tell what is not worth encoding."""
+    """Score a piece without vectors, to skip pieces that are not worth encoding."""
     weights, named = _weights(), word_features(text, piece)
     words: Mapping[str, float] = weights["words"]
     score = float(weights["bias"]) + sum(words.get(word, 0.0) for word in named) / math.sqrt(len(named))
@@ -365,9 +365,9 @@ def _leads_to(text: str, one: Piece, other: Piece) -> bool:
 
 
 def _asks(text: str, piece: Piece, *, sure: bool) -> bool:
-    """Whether the sentence of a piece asks: what it tells without a subject belongs to the question.
+    """Whether a piece belongs to a question, so that it states nothing by itself.
 
-    A `sure` piece belongs to it only where nothing stands between it and the question mark.
+    A `sure` piece does so only if no word stands between it and the question mark.
     """
     end = _END.search(text, piece.start)
     if end is None:
@@ -383,12 +383,12 @@ def _is_apart(text: str, one: Piece, other: Piece) -> bool:
 
 
 def _content(text: str) -> set[str]:
-    """The words of a text that tell something, cut to what related forms share."""
+    """Return the content words of a text, cut to the letters that related forms share."""
     return {word[:5] for word in re.findall(r"[a-z0-9]+", written_out(spelt(text)).lower()) if word not in _EMPTY}
 
 
 def _fact_before(text: str, piece: Piece, facts: Sequence[Fact]) -> Fact | None:
-    """The fact that the clause before a piece tells, in the same sentence."""
+    """Return the fact stated by the clause before a piece, in the same sentence."""
     before = text[: piece.start].rstrip()
     clause = next((each for each in reversed(pieces(before)) if each.end >= len(before.rstrip(" ,;"))), None)
     if clause is None or before.endswith((".", "!", "?")):
@@ -405,12 +405,12 @@ def _fact_before(text: str, piece: Piece, facts: Sequence[Fact]) -> Fact | None:
 
 
 def _joined(text: str, piece: Piece) -> str:
-    """What stands between a piece and the clause before."""
+    """Return the separator between a piece and the clause before."""
     return ", " if text[: piece.start].rstrip().endswith(",") or not _JOINT.match(piece.text) else " "
 
 
 def _nearest_last(people: Mapping[str, str], before: str) -> Mapping[str, str]:
-    """People in the order in which the words before a statement name them; who is not named there comes first."""
+    """Sort people by their last mention before a statement, unmentioned ones first."""
     said = before.casefold()
     where = {
         name: max(said.rfind(name.casefold()), said.rfind(f"my {role}") if role else -1)
@@ -420,7 +420,7 @@ def _nearest_last(people: Mapping[str, str], before: str) -> Mapping[str, str]:
 
 
 def _stated(text: str, everyone: Mapping[str, str], chance: float) -> Sequence[Fact]:
-    """The facts of a kept part of a turn: by the rules where they read all of it, else in the user's words."""
+    """Return the facts of a kept part of a turn: by rules if they cover all of it, else in the user's words."""
     said = text.strip(" ,;:-–—")
     plain = without_lead(without_asides(spelt(said)))
     plain = without_contrast(_JOINT.sub("", without_lead(plain)).strip(" ,.;:!-–—"))
@@ -453,13 +453,13 @@ def _stated(text: str, everyone: Mapping[str, str], chance: float) -> Sequence[F
 
 
 def _mentioned(placed: Sequence[Fact]) -> dict[str, str]:
-    """Who goes by a role alone in what the rules placed: "I have a small cat"."""
+    """Return people and animals without a name in the rules' facts: "I have a small cat"."""
     told = (possession(fact.value.split()) for fact in placed if fact.relation in ("pet", "family"))
     return {one.key: one.role for one in told if one is not None and not one.plural}
 
 
 def _resolved(text: str, people: Mapping[str, str]) -> str | None:
-    """A statement that begins with "he" or "she", with whom it speaks of; None where nobody knows."""
+    """Replace "he" or "she" at the start of a statement by the person; None if that is unclear."""
     match = _PRONOUN.match(text)
     if match is None:
         return None if _UNCLEAR.match(text) else text

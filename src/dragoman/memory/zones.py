@@ -1,4 +1,4 @@
-"""The time zone of each user: the one they told ("my time zone is Asia/Tokyo"), or else the agent's."""
+"""The time zone of each user: the one they stated ("my time zone is Asia/Tokyo"), or else the agent's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UserZones:
         return self.store.kept(scope, ZONE) or ""
 
     def of(self, scope: Scope) -> tzinfo:
-        """The zone in which a user's days begin and end."""
+        """Return the time zone in which a user's days begin and end."""
         name = self.name(scope)
         if not name:
             return self.default
@@ -54,13 +54,13 @@ class UserZones:
                 self.set(scope, name)
 
     def end(self, scope: Scope, facts: Sequence[Fact]) -> None:
-        """Take the zone back where the fact that told it is deleted."""
+        """Reset the zone if the fact that stated it is deleted."""
         if self.name(scope) and any(fact.relation in _SLOTS for fact in facts):
             self.store.keep(scope, ZONE, "")
 
 
 def names_no_zone(fact: Fact) -> bool:
-    """Whether a fact tells a time zone that does not exist, such as Mars/Olympus: it is not kept."""
+    """Whether a fact states a time zone that does not exist, such as Mars/Olympus; it is not stored."""
     is_zone = fact.subject == "user" and fact.relation in _SLOTS
     return is_zone and _FULL_NAME.search(fact.value) is not None and not zone_named(fact.value)
 

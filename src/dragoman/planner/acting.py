@@ -138,7 +138,7 @@ class ActingPlanner:
             return [self._moved(opened, "check", one) for one in checked]
         alone = opened.runtime.plan(turns, orders)
         fitted = opened.offsets("average") is not None and share == opened.average
-        apart = self._offsets == "part" and not fitted  # each by its own, where none fit this mean
+        apart = self._offsets == "part" and not fitted  # each plan by its own offsets if none fit the mean
         if apart:
             alone = [self._moved(opened, "context", one) for one in alone]
             checked = [self._moved(opened, "check", one) for one in checked]
@@ -151,7 +151,7 @@ class ActingPlanner:
     def _moved(
         self, opened: UnifiedPart, which: Literal["context", "check", "average"], chances: Mapping[Order, float]
     ) -> dict[Order, float]:
-        """Probabilities with an order's offset added to its logarithm."""
+        """Add the offset of each order, if there is one, to its log-probability, and normalise."""
         if isinstance(self._offsets, dict):
             offsets = offsets_of(self._offsets)
         else:
@@ -195,10 +195,11 @@ class ActingPlanner:
 def legal_orders(
     graph: SourceGraph, trained_sources: set[SourceName], *, most: int = MOST_ORDERS, loose: bool = False
 ) -> tuple[Order, ...]:
-    """NULL and every order of some known sources in which each stands after all that it needs; where it is `loose`,
-    after what of that is known.
+    """Return NULL and every order of known sources in which each comes after all sources that it needs.
 
-    Where there are more than `most`, each set of sources is taken in the graph's own order alone, the smallest first.
+    With `loose`, needed sources that are not known are ignored.
+
+    If there are more than `most`, each set of sources counts only in the graph's own order, smallest sets first.
     """
     orders: list[Order] = []
     needs = {
@@ -265,7 +266,7 @@ def _is_met(graph: SourceGraph, name: SourceName, asked: set[SourceName]) -> boo
 
 
 def _legal(graph: SourceGraph, best: Order, more: Sequence[SourceName]) -> Order:
-    """Insert the sources of `more` into the model's order, each before those that need it; the rest comes last."""
+    """Insert the sources of `more` into the model's order, each before sources that need it, otherwise at the end."""
     order: list[SourceName] = []
     for name in best:
         order += [source.name for source in graph.close([name]) if source.name in more and source.name not in order]

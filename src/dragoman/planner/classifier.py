@@ -1,8 +1,8 @@
 """Planner with a trained encoder: a probability for each source that it knows, and the best legal plan.
 
-A source asks for others by `needs`, and the classifier may want one without the other. Each source then counts with
-its log-odds above its threshold, those below it as a loss, and the plan with the largest sum is taken: a source that is
-wanted strongly pulls in what it needs, one that barely passed is dropped.
+A source asks for others by `needs`, and the classifier may want one without the other. So the plan with the largest sum
+of log-odds above the thresholds is chosen, where a source below its threshold counts negatively: a clearly wanted
+source brings in what it needs, a barely wanted one is dropped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _EDGE = 1e-6
 class ClassifierPlanner:
     """Planner with a part of `dragoman train planner-classifier`; NULL if no source reaches its threshold.
 
-    Sources are known to the part by their names. One that it does not know is never asked, nor is one that needs it;
-    the plan's reason says so. `threshold` stands in for the part's own thresholds, of all sources.
+    The part knows sources by name. It never asks an unknown source or a source that needs one; the plan's reason says
+    so. `threshold` replaces the part's own thresholds of all sources.
     """
 
     def __init__(self, *, part: str, threshold: float | None = None, folder: Path | None = None) -> None:
@@ -71,8 +71,8 @@ def best_legal(
 ) -> tuple[SourceName, ...]:
     """Return the legal set of sources with the largest sum of log-odds above the thresholds, in legal order.
 
-    Sources that pass together with all that they need are always in it; only among the others is there a choice.
-    Of equal sums the smaller set is taken.
+    A source that passes together with all that it needs is always included; only the others are chosen. Of equal sums
+    the smaller set wins.
     """
     cut = {name: log_odds(threshold, edge=_EDGE) for name, threshold in thresholds.items()}
     worth = {name: log_odds(chance, edge=_EDGE) - cut[name] for name, chance in probabilities.items()}

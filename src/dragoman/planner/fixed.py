@@ -28,15 +28,15 @@ class AllPlanner:
 
 @planners.register("fixed.v1")
 class FixedPlanner:
-    """Plans the same sources on every turn, one a step: SAFARI's rows without planning."""
+    """Plans the same sources on every turn, one per step: SAFARI's rows without planning."""
 
     def __init__(self, *, sources: tuple[str, ...]) -> None:
-        if any(isinstance(name, Source) for name in sources):  # the declared ones are given where none are named
+        if any(isinstance(name, Source) for name in sources):  # the builder passes the declared sources
             raise ConfigError("planner.fixed needs the option 'sources'.", remedy="Name those to ask, in order.")
         self._names = tuple(sources)
 
     def plan(self, turns: Sequence[Context], sources: Sequence[Source]) -> Sequence[Plan]:
         steps = tuple((name,) for name in self._names)
         plan = Plan(steps, {source.name: float(source.name in self._names) for source in sources}, "fixed")
-        SourceGraph(sources).check(plan)  # here, since a fallback would hide that the row is not what it says
+        SourceGraph(sources).check(plan)  # a fallback would silently carry out another plan
         return [plan] * len(turns)

@@ -1,4 +1,4 @@
-"""Default planner: asks sources with a relevant candidate that are about whom the question is about."""
+"""Default planner: asks sources with a relevant candidate that are about the subject of the question."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _NEARER = 0.1
 class SimilarityPlanner:
     """Planner by the best candidate of each source and by whom the question is about.
 
-    A question about the user is for the sources about the user alone, one about the bot for its persona.
-    "You" may mean the organisation that the bot speaks for, so the persona is asked only if it is
-    clearly nearer than the documents. All else goes to the sources about the world whose best candidate
-    passes `threshold`, or to the best of them, so that the reader can say honestly that nothing was found.
-    The user's memory is taken along where a fact bears on the question with a probability of at least `personal`,
-    as the retriever scored it together with the documents, whether or not the question says "my". Where the
-    documents clearly know nothing, a memory or a persona that clearly does is asked instead.
+    A question about the user is for the sources about the user alone, one about the bot for its persona. "You" may mean
+    the organisation that the bot speaks for, so the persona is asked only if it is clearly nearer than the documents.
+    All else goes to the sources about the world whose best candidate passes `threshold`, or to the best of them, so
+    that the reader can say honestly that nothing was found. The user's memory is added if a fact bears on the question
+    with a probability of at least `personal`, as scored by the retriever together with the documents, even if the
+    question does not say "my". If the documents clearly have no answer, memory or persona is asked instead if it
+    clearly has one.
     """
 
     def __init__(self, *, retriever: Retriever, threshold: float = 0.5, personal: float = 0.45) -> None:
@@ -101,7 +101,7 @@ class SimilarityPlanner:
         bears = max((piece.scores.get("bears", 0.0) for pieces in evidence.values() for piece in pieces), default=0.0)
         if matter == "world" and bears < self._personal and _strongest(best, by["world"]) < DOUBTFUL:
             if personal and _resembling(evidence, by["user"]) >= SURE_OF_USER:
-                matter = "user"  # only what the user told can answer it
+                matter = "user"  # only the user's own facts can answer it
             elif _strongest(best, by["bot"]) >= SURE_OF_BOT:
                 matter = "bot"  # a question of opinion, or one that only the persona knows about
         if matter == "user" and (
@@ -120,14 +120,14 @@ class SimilarityPlanner:
         by: Mapping[str, list[Source]],
         best: Mapping[SourceName, float],
     ) -> bool:
-        """Whether a question about the user is for the documents too: "am I in time?" where no fact says it.
+        """Whether a question about the user should go to the documents too: "am I in time?" if no fact answers it.
 
-        The reader falls back on what the user told where no sentence of the documents answers.
+        The reader falls back on the user's facts if no sentence of the documents answers.
         """
         facts = [piece for source in by["user"] for piece in evidence[source.name]]
         bears = max((piece.scores.get("bears", 0.0) for piece in facts), default=0.0)
         if language(context.last) == "zh" or _resembling(evidence, by["user"]) >= SURE_OF_USER:
-            return False  # in Chinese, by characters alone, nothing tells the two apart
+            return False  # Chinese is compared by characters only, which cannot tell the two apart
         if _RECALLS.search(context.last):
             return False
         if question_kind(context.last) == "polar":
@@ -150,7 +150,7 @@ class SimilarityPlanner:
 
 
 def matter_of(context: Context) -> tuple[str, bool]:
-    """Return whom the last turn is about, and whether it mentions the user; a follow-up inherits the former."""
+    """Return whom the last turn is about, and whether it mentions the user; a follow-up inherits its subject."""
     shape = form(context.last)
     matter = shape.about or "world"
     before = [turn.text for turn in context.history if turn.speaker == "user"]

@@ -1,4 +1,4 @@
-"""Compose a personal answer without a language model: verdict first, then the rule, the user's fact and the source."""
+"""Compose a personal answer without a language model: first the verdict, then rule, user's fact and source."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compose(answer: Answer, language: str, *, noted: Set[str] = frozenset()) -> 
 
 
 def asked_back(answer: Answer, language: str) -> str:
-    """The question that the reply ends with because a fact is missing; empty where it asks nothing."""
+    """Return the question for a missing fact that ends the reply; empty if nothing is asked."""
     decision = answer.decision
     if decision is None or decision.verdict != "unknown":
         return ""
@@ -70,7 +70,7 @@ def asked_back(answer: Answer, language: str) -> str:
 
 
 def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
-    """The quoted rules, and the source of the last: one source for several rules of the same place."""
+    """Return the quoted rules with their sources; rules from the same place share one source."""
     sources = [attribution(option.evidence, language) for option in options]
     texts = [_in_full(option, language) for option in options]
     if len(set(sources)) > 1:
@@ -85,7 +85,7 @@ def _rules(options: Sequence[Option], language: str) -> tuple[str, str]:
 
 
 def _in_full(option: Option, language: str) -> str:
-    """A sentence as it is quoted: a row in words, and what belongs to it of its list."""
+    """Return a sentence as quoted: a table row in words, a list item with the lines that belong to it."""
     text = with_points(row_sentence(option.sentence), option.evidence.text)
     return text if language == "zh" else whole_point(text, option.evidence.text)
 
@@ -100,7 +100,7 @@ _FRAGMENT = re.compile(r"your [a-z-]+(?: [A-Z][\w'’-]*)?")
 
 
 def told(facts: Sequence[str], language: str) -> str:
-    """Facts said back to the user, joined into one clause: "you are 24 and your son Leo is five"."""
+    """Facts in the second person, joined into one clause: "you are 24 and your son Leo is five"."""
     clauses = [second_person(fact).rstrip(_END) for fact in facts]
     clauses = [clause for clause in dict.fromkeys(clauses) if clause and not _FRAGMENT.fullmatch(clause)]
     return phrase("and", language).join(clauses)

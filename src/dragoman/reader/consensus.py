@@ -1,4 +1,4 @@
-"""The draft that agrees most with the others: minimum Bayes risk over texts that one model wrote."""
+"""Select the draft that agrees most with the others: minimum Bayes risk over drafts of one model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CHARACTER = re.compile(f"([{CJK}])")
 
 
 def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float = 0.0) -> tuple[int, float]:
-    """The place of the best text, the first of those alike, and its agreement with the others.
+    """Return the index of the best text (the first of equals), and its agreement with the others.
 
-    `holding` says how far each text holds to its evidence, where that is known; `held` is its share in the choice.
+    `holding` is each text's consistency with its evidence, if known; `held` is its weight in the choice.
     """
     shares = agreements(texts)
     worth = [
@@ -27,7 +27,7 @@ def most_agreed(texts: Sequence[str], holding: Sequence[float] = (), held: float
 
 
 def agreements(texts: Sequence[str]) -> list[Fraction]:
-    """The mean similarity of each text to all others, which are at least one; exact, so that what is alike is equal."""
+    """Return the mean similarity of each text to the others (at least one), as exact fractions to keep ties."""
     tokens = cut(texts)
     sums = [Fraction(0)] * len(texts)
     for place, one in enumerate(tokens):
@@ -39,7 +39,7 @@ def agreements(texts: Sequence[str]) -> list[Fraction]:
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> Fraction:
-    """The mean of two F1: of shared tokens in any order, and of the longest common subsequence (ROUGE-L)."""
+    """Return the mean of two F1 scores: of tokens in any order, and of the longest common subsequence (ROUGE-L)."""
     size = len(one) + len(other)
     if not size:
         return Fraction(1)
@@ -49,7 +49,7 @@ def similarity(one: Sequence[str], other: Sequence[str]) -> Fraction:
 
 
 def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence; a row of the table is one number, its bits where it goes up."""
+    """Return the length of the longest common subsequence, with each row of the table as the bits of one integer."""
     places: dict[str, int] = {}
     for place, token in enumerate(one):
         places[token] = places.get(token, 0) | 1 << place
@@ -62,6 +62,6 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def cut(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Words as they stand, Chinese, Japanese and Korean by characters; what was cut is not kept."""
+    """Split texts into unstemmed words, and Chinese, Japanese and Korean into characters, without a cache."""
     analyser = Analyser(stem=False, stop_words=False)
     return [analyser(_CHARACTER.sub(r" \1 ", text)) for text in texts]

@@ -92,10 +92,10 @@ class _Judged:
 def decide(
     context: Context, options: Sequence[Option], facts: Sequence[Evidence], *, floor: float, analyse: Analyse
 ) -> Answer | None:
-    """The answer to a question, or None where nothing about the user bears on it and plain quoting is better.
+    """Return the answer to a question; None if nothing about the user matters to it, so that quoting is better.
 
-    An option that answers with a probability below `floor` is not considered by itself; beside one that does, all
-    sentences of its passage are, since the rules of one matter stand together.
+    Options that answer with a probability below `floor` are ignored, except those from the best option's passage, since
+    rules on one subject stand together.
     """
     if language(context.last) == "zh":
         return decide_chinese(context, options, facts, floor=floor, may_ask=may_ask)
@@ -104,7 +104,7 @@ def decide(
     question = search.text
     titles = Counter(root for title in {o.evidence.passage.title for o in options} for root in roots(analyse(title)))
     common = GENERAL | {root for root, count in titles.items() if count > 1}
-    # What a follow-up carries from the turn before is its place; what it asks for stands in its own words.
+    # A follow-up inherits its subject from the turn before; what it asks for is in its own words.
     asked_roots = roots(analyse(context.last)) - common or roots(analyse(question)) - common
     kind = question_kind(context.last)
     asked = " ".join(context.last.split())
@@ -133,7 +133,7 @@ def decide(
         if (option.probability >= floor and option.score >= best.score - _NEAR)
         or option.evidence.id == best.evidence.id
     ][:_CONSIDERED]
-    if kind == "polar":  # what somebody must wait for counts wherever it stands
+    if kind == "polar":  # waiting times count even if their sentence ranks low
         near += [option for option in distinct(options) if option not in near and _is_waited_for(option)]
     if kind != "polar":
         turn = search.turn if search.is_follow_up else ""
@@ -166,7 +166,7 @@ def decide(
 def _listed(
     context: Context, options: Sequence[Option], facts: Sequence[Evidence], floor: float, analyse: Analyse
 ) -> Answer | None:
-    """The points of a list that suit the user, or that are the cheapest, the longest, the ones for free."""
+    """Answer with points of a list: those that suit the user, or those asked for, such as the cheapest or free ones."""
     dishes = fitting_dishes(context.last, options, facts) if facts else None
     if dishes is not None or not options or question_kind(context.last) == "polar":
         return dishes
@@ -186,7 +186,7 @@ def _heading(option: Option) -> str:
 
 
 def _without_others(options: Sequence[Option], known: frozenset[str], analyse: Analyse) -> list[Option]:
-    """The options, with rules for groups that the user is not known to be in put behind."""
+    """Lower the score of rules for groups that the user is not known to belong to."""
     others = {option.sentence for option in options if is_for_others(option.sentence, known, analyse)}
     return [
         replace(option, score=option.score - _FOR_OTHERS) if option.sentence in others else option for option in options
@@ -196,10 +196,10 @@ def _without_others(options: Sequence[Option], known: frozenset[str], analyse: A
 def _speaks_of(
     option: Option, question: str, asked: frozenset[str], floor: float, analyse: Analyse, *, polar: bool
 ) -> bool:
-    """Whether a sentence is about what is asked: a fact about the user alone makes no answer.
+    """Whether a sentence is about the question, and not only related to a fact about the user.
 
-    It is where it answers well by itself, where it stands under or has a word of the question, where it is the user's
-    row of a table, or where a price or a reduction is asked for and it gives one.
+    It is if it answers well by itself, if it or its headings share a word with the question, if it is the user's row of
+    a table, or if it gives a price or reduction that is asked for.
     """
     if option.quote is None or option.quote.probability >= floor or not asked:
         return True
@@ -210,7 +210,7 @@ def _speaks_of(
     if read_question(question).target in ("price", "pay", "discount", "free"):
         return effect(option.sentence.lower()) in ("reduce", "waive", "require")
     headings = option.evidence.passage.headings
-    # A title names the matter of a whole document: enough to choose among its sentences, too little for yes or no.
+    # A title names the subject of a whole document: enough to rank its sentences, too little for yes or no.
     path = headings[-1:] if polar else (option.evidence.passage.title, *headings)
     if asked & roots(analyse(" ".join((*path, _in_place(option).sentence)))):
         return True
@@ -218,13 +218,13 @@ def _speaks_of(
 
 
 def _may_say(judged: _Judged, question: str, names: Iterable[str]) -> bool:
-    """Whether what a decision asks back is about the user or theirs: nobody is asked how old a ship is."""
+    """Whether a decision's question back is about the user or their people and things, and not about a ship's age."""
     ask = judged.decision.ask
     return not ask or is_askable(ask, question=question, people=names, documents=judged.option.evidence.text)
 
 
 def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) -> Answer:
-    """The sentence that answers best, with the one that answers nearly as well, where nothing was decided."""
+    """Answer an undecided question with the best sentence and, if there is one, another nearly as good."""
     best = near[0]
     personal = any(option.bears >= SAID_FROM for option in near[:2])
     least = best.score - (_CLOSE if personal else _AS_CLOSE)
@@ -248,7 +248,7 @@ def _closest(near: Sequence[Option], asked: frozenset[str], analyse: Analyse) ->
 def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: QuestionKind) -> Decision:
     """Decide by code if possible, else by the group that the rule names.
 
-    `facts` are those that may decide by words; none for an option that only its numbers can bring in.
+    `facts` are those that may decide by their words; none for an option that only its numbers can decide.
     """
     decision = option.decision or Decision("none")
     if decision.verdict != "none" or kind != "polar":
@@ -264,12 +264,12 @@ def _decision(option: Option, question: str, facts: Sequence[Evidence], kind: Qu
 
 
 def _is_waited_for(option: Option) -> bool:
-    """Whether code compared a waiting time with a fact, or lacks when it began."""
+    """Whether code compared a waiting time with a fact, or only lacks the date from which to count."""
     return option.decision is not None and option.decision.reason.startswith(WAITED)
 
 
 def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision | None:
-    """Decide by code a rule that was chosen for the question though both share few words."""
+    """Decide by code a rule that was ranked for the question although they share few words."""
     if read_question(question).target != "permit":
         return None
     row = read_row(option.sentence)
@@ -285,8 +285,8 @@ def _by_topic(question: str, facts: Sequence[str], option: Option) -> Decision |
 def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> Answer | None:
     """Yes or no. Every rule must be met, so a refusal outweighs a permission.
 
-    A rule that one of the user's facts decides counts wherever it stands; one that is decided by its words alone, or
-    that lacks a fact, only where it is the sentence that answers best.
+    A rule decided by a fact of the user's counts at any rank. A rule decided by its words alone, or one that lacks a
+    fact, counts only if it is the best sentence.
     """
     best = judged[0]
     told = {fact.text for fact in facts}
@@ -295,10 +295,10 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
         for each in judged
         if each.decision.fact in told
         and each.decision.verdict in ("yes", "no")
-        # A row says something about its own matter; it does not refuse or let anything else.
+        # A table row decides about its own subject only.
         and (each is best or read_row(each.option.sentence) is None)
     ]
-    # What code compares is surer than what a model reads, and a sentence says more than a table row.
+    # A comparison by code is surer than a model's reading, and a sentence says more than a table row.
     by_fact.sort(
         key=lambda each: (
             each.decision.by != "code",
@@ -306,7 +306,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
             read_row(each.option.sentence) is not None,
         )
     )
-    # A refusal that stands elsewhere and answers much worse is about another matter.
+    # A refusal from another passage that answers much worse is about another subject.
     refusals = [
         each
         for each in by_fact
@@ -333,7 +333,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
         return _answer(by_fact[:1], facts)
     if is_plain:
         return _answer([best], facts)
-    # A rule that nearly answers best and only lacks a fact is asked about before another one is quoted in vain.
+    # If a nearly best rule only lacks a fact, ask for it rather than quote a rule that decides nothing.
     lacking = [
         each
         for each in judged[1:]
@@ -345,7 +345,7 @@ def _polar(judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str) -> 
 
 
 def _with_next(each: _Judged, judged: Sequence[_Judged]) -> _Judged:
-    """A rule that lets the user, with the sentence after it where the same fact bears on that one too."""
+    """Append the sentence after a permission if the same fact matters to it too."""
     option = each.option
     after = [other.option for other in judged if other.option.sentence == option.following and option.following]
     if not after or after[0].evidence.id != option.evidence.id or after[0].bears < _BEARS_TOO:
@@ -354,7 +354,7 @@ def _with_next(each: _Judged, judged: Sequence[_Judged]) -> _Judged:
 
 
 def _alternative(near: Sequence[Option], facts: Sequence[Evidence], asked: str, analyse: Analyse) -> Answer | None:
-    """The value of the user's group, where the best sentence gives one for each of two, or which group to ask for."""
+    """Return the value of the user's group if the best sentence has values for two groups, or ask for the group."""
     best = near[0]
     own = alternative(best.sentence, [fact.text for fact in facts], asked, analyse)
     if own is None:
@@ -369,7 +369,7 @@ def _alternative(near: Sequence[Option], facts: Sequence[Evidence], asked: str, 
 
 
 def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | None:
-    """Answer a choice by the options that apply to the user, else by those that are not ruled out."""
+    """Answer "which one?" by the options that apply to the user, else by the best one that is not ruled out."""
     told = {fact.text for fact in facts}
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
@@ -385,7 +385,7 @@ def _choice(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer | No
 def _valued(
     judged: Sequence[_Judged], facts: Sequence[Evidence], asked: str, analyse: Analyse, *, turn: str
 ) -> Answer | None:
-    """The rule that applies to the user by one of their facts, first one that gives a value, such as a price."""
+    """Return a rule that applies to the user by one of their facts, preferably one with a value such as a price."""
     told = {fact.text for fact in facts}
     fitting = [each for each in judged if each.decision.verdict == "yes" and each.decision.fact in told]
     if fitting:
@@ -399,12 +399,12 @@ def _valued(
 
 
 def _excepted(option: Option, facts: Sequence[Evidence], asked: str, analyse: Analyse) -> Answer | None:
-    """The exception after a rule, where it names the very group that a fact puts the user into."""
+    """Return the exception after a rule if it names a group that the user belongs to by a fact."""
     group = _GROUP.match(option.following) if takes_back(option.sentence, option.following) else None
     if group is None:
         return None
     named = analyse(group["group"])
-    # "Exchange students" are told by the first of the two words.
+    # "Exchange students": the first word distinguishes the group.
     own = roots(named[:-1] or named) - roots(analyse(option.sentence)) - roots(analyse(asked)) - GENERAL
     about_whom = subject_of_question(asked, people([fact.text for fact in facts]))
     for fact in reversed(facts):
@@ -437,7 +437,7 @@ def _answer(judged: Sequence[_Judged], facts: Sequence[Evidence]) -> Answer:
 
 
 def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option:
-    """The part of a sentence that is the user's: "but the faculties of medicine want C1" for who studies medicine."""
+    """Return the part of a sentence for the user: "but the faculties of medicine want C1" for a medical student."""
     before, but, after = option.sentence.partition(", but ")
     if not but or option.fact is None or option.bears < SAID_FROM or negated(after):
         return option
@@ -446,7 +446,7 @@ def _own_part(option: Option, asked: frozenset[str], analyse: Analyse) -> Option
 
 
 def _in_place(option: Option) -> Option:
-    """A sentence that says "it" of what the sentence before names, with that sentence."""
+    """Prepend the sentence before if this one refers back to it, as with "it"."""
     if not POINTS_BACK.search(option.sentence):
         return option
     units = sentences(option.evidence.text)
@@ -455,12 +455,12 @@ def _in_place(option: Option) -> Option:
 
 
 def _is_open(judged: _Judged) -> bool:
-    """Whether a rule surely answers, and only one missing fact is left to ask for."""
+    """Whether a rule clearly answers the question and only one fact is missing that may be asked for."""
     return _lacks_a_fact(judged) and judged.option.probability >= _ANSWERS
 
 
 def _asks_for_named(judged: _Judged, question: str) -> bool:
-    """Whether what is missing belongs to what the question names: "our puppy", "How old is your puppy?"."""
+    """Whether the missing fact is about something that the question names: "our puppy", "How old is your puppy?"."""
     whose = re.search(r"\b(?:your|my|our) (?:\w+ )?(\w+)\W*$", judged.decision.ask)
     return whose is not None and re.search(rf"\b{re.escape(whose[1])}", question, re.IGNORECASE) is not None
 

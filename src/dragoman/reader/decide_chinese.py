@@ -55,7 +55,7 @@ def decide_chinese(
     turn = query.turn
     question, wanted = turn if _POLAR.search(turn) else query.text, target(turn)
     if query.is_follow_up and wanted == "permit" and not _POLAR.search(turn):
-        before = _question_before(context)  # "那索道呢？" asks the same of something else
+        before = _question_before(context)  # "那索道呢？" repeats the question before for something else
         question, wanted = f"{before}，{turn}", target(before)
     texts = tuple(fact.text for fact in facts)
     answer = _by_inline(ranked, facts, question, may_ask) if wanted == "choice" else None
@@ -75,7 +75,7 @@ def _question_before(context: Context) -> str:
 
 
 def _by_sentence(options: Sequence[Option]) -> list[Option]:
-    """The options, each sentence once, by the score of the sentence alone and what code decides of it."""
+    """Keep the first option of each sentence, and sort by score."""
     best: dict[tuple[str, str], Option] = {}
     for option in options:
         key = (option.evidence.id, option.sentence)
@@ -109,7 +109,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
         for option in ranked
         if (decision := option.decision) is not None and decision.verdict == "unknown" and may_ask(decision)
         if _is_near(option, best, floor) and best.probability >= _ANSWERS
-        # Whoever asks for a price or a time is not asked back by a rule that answers much worse.
+        # For a price or a time, do not ask back because of a rule that answers much worse.
         if wanted not in ("price", "other", "choice") or option.score >= best.score - _AS_GOOD
     ]
     if unknown:
@@ -119,7 +119,7 @@ def _by_rule(  # noqa: PLR0917 - one return a reason
 
 
 def _by_inline(ranked: Sequence[Option], facts: Sequence[Evidence], question: str, may_ask: MayAsk) -> Answer | None:
-    """The choice among what a sentence lists, where no table under a better heading speaks of the question."""
+    """Answer from options that a sentence lists, unless a table fits the question better."""
     texts = [fact.text for fact in facts]
     lists = [option for option in ranked if inline_options(question, option.sentence, texts) != (None, None)]
     tables = _tables(ranked)
@@ -140,21 +140,21 @@ def _by_inline(ranked: Sequence[Option], facts: Sequence[Evidence], question: st
 
 
 def _is_of_matter(option: Option, question: str) -> bool:
-    """Whether a rule that is about the user stands under a heading that the question names."""
+    """Whether a rule about the user stands under a heading that the question names."""
     decision = option.decision
     inside = decision is not None and decision.confidence > OUTSIDE
     return inside and any(len(token) > 1 for token in tokens(_path(option)) & tokens(question) if token[0] not in "#@")
 
 
 def _is_near(option: Option, best: Option, floor: float) -> bool:
-    """Whether what a rule lacks may be asked for: it scores nearly as well as the best, or stands beside it."""
+    """Whether a rule is near enough to the best one, by score or place, to ask for the fact that it lacks."""
     if option.evidence.id == best.evidence.id and _path(option) == _path(best):
         return True
     return option.score >= best.score - _NEAR_OPEN and option.probability >= floor
 
 
 def _rank(option: Option, wanted: Target) -> tuple[bool, bool, bool]:
-    """Rules for a group of the user's first, then refusals where permission is asked; sentences before table rows."""
+    """Sort key: rules for the user's group first, then refusals if permission is asked; sentences before table rows."""
     decision = option.decision
     permits = decision is not None and decision.verdict != "no"
     outside = decision is not None and decision.confidence <= OUTSIDE and bool(decision.fact)
@@ -162,7 +162,7 @@ def _rank(option: Option, wanted: Target) -> tuple[bool, bool, bool]:
 
 
 def _covers(question: str, option: Option) -> bool:
-    """Whether a sentence under its headings holds nearly all that the question names."""
+    """Whether a sentence, with its headings, contains most of the question's words."""
     passage = option.evidence.passage
     asked = content(question)
     held = content(f"{passage.title} {' '.join(passage.headings)} {option.sentence}")
@@ -269,7 +269,7 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
         used = tuple(fact for fact in facts if own[0].decision is not None and fact.text == own[0].decision.fact)
         rows = [row for row in rows if redirected["as"] in row] or rows
     elif read_row(ranked[0].sentence) is None and ranked[0].score > option.score + _BETTER:
-        return None  # a sentence says it better than any cell
+        return None  # a sentence answers better than a cell
     # In "那索道呢？" the turn names the row, and the question before it the column.
     named = (named_row(turn, rows, ()) if turn != question and asked == question else None) or named_row(
         asked, rows, texts
@@ -285,7 +285,7 @@ def _cell(  # noqa: PLR0917 - the parts of one decision
     if season is not None:
         return Answer((season,), used)
     text = cell(question, named[0])
-    if text is None and asked != question:  # whose row it is is known, and all that stands in it is theirs
+    if text is None and asked != question:  # the row is known to be the user's, so all its cells apply
         text = row_sentence(next(line for line in rows if read_row(line) == named[0]))
     if text is None:
         return None
@@ -328,7 +328,7 @@ def _path(option: Option) -> str:
 
 
 def _priced(option: Option, ranked: Sequence[Option]) -> Option | None:
-    """The sentence with the price that a rule only names: "优惠票30元" for "学生买优惠票"."""
+    """Return the sentence that gives the price of what a rule names: "优惠票30元" for "学生买优惠票"."""
     named = _REDIRECT.search(option.sentence)
     if named is None or _SUM.search(normalise(option.sentence)):
         return None
@@ -350,7 +350,7 @@ def _answer(
 
 
 def _quoted(option: Option) -> str:
-    """The clause that decided, where a sentence has several for different people; with the exception after it."""
+    """Return the deciding clause of a sentence with clauses for different people, and the exception after it."""
     clauses = rule_clauses(option.sentence)
     clause = option.decision.clause if option.decision is not None else ""
     text = option.sentence
@@ -364,7 +364,7 @@ def _quoted(option: Option) -> str:
 
 
 def opening(question: str, wanted: Target, decision: Decision) -> str:
-    """The word that answers yes or no, as the question puts it: 可以, 不用, 有优惠."""
+    """Return the phrase for yes or no in the words of the question: 可以, 不用, 有优惠."""
     yes = decision.verdict == "yes"
     verb = _VERB_NOT.search(question)
     if verb:

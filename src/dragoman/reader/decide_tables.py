@@ -1,4 +1,4 @@
-"""Decide what a reply says of a table: the rows that a question compares, the row and cell that are the user's."""
+"""Answer from tables: the rows that a question compares, or the row and cell that apply to the user."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OF_THEM = re.compile(r"\bof (?:them|those|these|the (?:two|three|four|lot))\b",
 def by_table(
     options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse, *, turn: str = ""
 ) -> Answer | None:
-    """The answer that a table gives by comparing rows, or by the row and column that the question names."""
+    """Answer from a table by comparing rows, or by the row and column that the question names."""
     best = options[0]
     if read_row(best.sentence) is None:
         return None
@@ -78,7 +78,7 @@ def by_table(
 def by_own_group(
     near: Sequence[Option], options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse
 ) -> Answer | None:
-    """The user's row or cell of a table that is named after a group, with the sentence that says who belongs to it."""
+    """Answer by the row or column of the user's group, with the sentence that defines who belongs to the group."""
     best = near[0]
     if not facts or read_row(best.sentence) is None:
         return None
@@ -95,7 +95,7 @@ def by_own_group(
 
 
 def _as_near(options: Sequence[Option], rows: Sequence[str], told: Sequence[str], question: str) -> list[str]:
-    """The rows of a table that are as near to a question as the nearest, without those for others than the user."""
+    """Return the rows of a table that score nearly as well as the best one, without rows that are not for the user."""
     scores = {option.sentence: option.score for option in reversed(options)}  # the best of each
     best = max(scores.get(row, 0.0) for row in rows)
     near = [row for row in rows if row in scores and scores[row] >= best - _AS_NEAR]
@@ -116,7 +116,7 @@ def _listed(name: str, values: Sequence[tuple[str, str]]) -> str:
 
 
 def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answer | None:
-    """What a superlative or a count says of a table that the question names, however far its rows stand."""
+    """Answer a superlative or a count from a table that the question names, even if its rows rank low."""
     asked = roots(analyse(question))
     for option in options[:_MOST_ROWS]:
         row = read_row(option.sentence)
@@ -136,7 +136,7 @@ def best_row(question: str, options: Sequence[Option], analyse: Analyse) -> Answ
 
 
 def fitting(asked: str, options: Sequence[Option], facts: Sequence[Evidence]) -> Answer | None:
-    """The rows and points of lists that are for whom a question asks: "Is there anything for my mum?"."""
+    """Answer with the table rows and list points that suit the person asked about: "Is there anything for my mum?"."""
     if not facts or _ANYTHING.search(asked) is None:
         return None
     told = [fact.text for fact in facts]
@@ -157,7 +157,7 @@ def fitting(asked: str, options: Sequence[Option], facts: Sequence[Evidence]) ->
 
 
 def own_row(options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse) -> Answer | None:
-    """The user's cell of a table whose rows stand among the options: "my rent" for who told of a single room."""
+    """Answer with the user's cell of a table: "my rent" for a user who mentioned a single room."""
     of_table = next((option for option in options if read_row(option.sentence) is not None), None)
     if of_table is None:
         return None

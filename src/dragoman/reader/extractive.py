@@ -30,9 +30,9 @@ class ExtractiveReader:
     """Never says more than the evidence: quotes it, or says that nothing was found.
 
     A sentence that answers with a probability below `floor` is not quoted, and one below `sure` only with a word of
-    doubt; nor is evidence about the user or the bot whose relevance is below `floor_user` or `floor_bot`. What the
-    bot knows of itself is said as it stands, what the user told is quoted back, and a quotation from documents
-    carries its title.
+    doubt; nor is evidence about the user or the bot whose relevance is below `floor_user` or `floor_bot`. The persona
+    is quoted as written, the user's facts are said in the second person, and a quotation from documents carries its
+    title.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class ExtractiveReader:
         return self._quoted(quotes[0], _alike(quotes, is_all=is_all), language, self._beside(quotes, language))
 
     def _answering(self, task: ReadTask) -> Sequence[Evidence]:
-        """Without the evidence that was only asked for because a later source needs it."""
+        """Drop evidence of sources that were searched only because a later source needs them."""
         world = {name for name, about in self._about.items() if about == "world"}
-        for step in reversed(task.plan.steps):  # the world answers, wherever it stands in the plan
+        for step in reversed(task.plan.steps):  # documents answer, at whatever step of the plan
             if world.intersection(step):
                 return [piece for piece in task.evidence if piece.source in world.union(step)]
         asked = set(task.plan.steps[-1] if task.plan.steps else ())
@@ -99,9 +99,9 @@ class ExtractiveReader:
         return piece.relevance >= (min(floor, _CHINESE_FLOOR) if language == "zh" else floor)
 
     def _owned(self, question: str, pieces: list[Evidence]) -> list[Evidence]:
-        """Without facts about the user that are not about the thing asked for: "my dog" is not in "My name is Gus".
+        """Drop facts about the user that do not concern the thing asked for: "my dog" is not in "My name is Gus".
 
-        A fact's title says what it is called too: "my job" for "I work as a baker".
+        A fact's title counts too: it is "my job" for "I work as a baker".
         """
         thing = owned_thing(question)
         facts = [piece for piece in pieces if self._about.get(piece.source) == "user"]
@@ -121,11 +121,11 @@ class ExtractiveReader:
         return self._about.get(quote.evidence.source) != "world" or quote.probability >= self._least
 
     def _beside(self, quotes: Sequence[Quote], language: str) -> Quote | None:
-        """A second sentence that answers as well as the best: rather both than the wrong one."""
+        """Return a second sentence that answers as well as the best, since quoting both beats quoting the wrong one."""
         best, second = quotes[0], next((quote for quote in quotes[1:] if quote.text != quotes[0].text), None)
         if second is None or language == "zh" or self._about.get(best.evidence.source, "world") != "world":
             return None
-        if read_row(second.text) is not None or second.text.rstrip().endswith("?"):  # of a table, one row is right
+        if read_row(second.text) is not None or second.text.rstrip().endswith("?"):  # of a table only one row is right
             return None
         as_good = second.score >= best.score - _CLOSE and second.probability >= self._sure
         return second if as_good and _alike(quotes) == best.text else None
@@ -160,9 +160,9 @@ class ExtractiveReader:
 
 
 def _alike(quotes: Sequence[Quote], *, is_all: bool = False) -> str:
-    """The best sentence; where it is a line of a list or table, with the lines that answer as well as it does.
+    """Return the best sentence; for a line of a list or table, with the lines that answer equally well.
 
-    With `is_all`, every line of the list does.
+    With `is_all`, every line of the list counts.
     """
     best = quotes[0]
     lines = [line.removeprefix("- ").strip() for line in best.evidence.text.split("\n") if line.startswith("- ")]
@@ -177,7 +177,7 @@ def _alike(quotes: Sequence[Quote], *, is_all: bool = False) -> str:
 
 
 def _ties(quote: Quote, best: Quote) -> bool:
-    """Whether nothing that the question names tells two lines apart."""
+    """Whether two lines answer the question equally well."""
     held = all(quote.features[name] >= best.features[name] for name in ("topic", "details"))
     return held and quote.score >= best.score - _TIE
 

@@ -1,6 +1,6 @@
-"""The English judge for Chinese: it reads glosses of the question, the facts and the sentences.
+"""Judge for Chinese: the English judge reads English glosses of the question, the facts and the sentences.
 
-What code decides in Chinese by a fact or a missing fact is kept unless the judge is sure of the opposite.
+Decisions by code from a fact or a missing fact stand unless the judge is sure of the opposite.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class GlossedJudge:
         *,
         least: float = 0.0,
     ) -> Answer | None:
-        """The judge's answer; None where the draft by the rules is as good."""
+        """Return the judge's answer; None if the draft by the rules is as good."""
         if question_kind(context.last) != "polar":
-            return None  # values are found by tables and rules
+            return None  # tables and rules find values, not the judge
         english = glossed(context, facts, options)
         pairs = list(zip(options, english.options, strict=True))
         sentences = [own.sentence for option, own in pairs if is_said(option, draft.text)]
@@ -65,7 +65,7 @@ class GlossedJudge:
 def _in_chinese(
     question: str, answer: Answer, pairs: Sequence[tuple[Option, Option]], facts: Sequence[Evidence]
 ) -> Answer | None:
-    """An answer of glosses in the words of the documents and the user."""
+    """Replace the glosses of an answer by the original Chinese sentences and facts."""
     options = []
     for chosen in answer.options:
         own = next(

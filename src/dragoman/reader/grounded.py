@@ -1,8 +1,8 @@
-"""The default reader: decides, then speaks; the model's words must obey the decision.
+"""The default reader: decide first, then word the reply; a model's wording must agree with the decision.
 
-Small talk and what was learned are answered with a phrase. A question is answered by what the user's facts and the
-rules of the documents give together, else by the best quotation. A language model that is good enough says the same in
-its own words, checked against all evidence and facts; otherwise the composed reply is given.
+Small talk and new facts are answered with a fixed phrase. A question is answered by combining the user's facts with the
+rules of the documents, else by the best quotation. A language model that is good enough rewords the answer, and its
+text is checked against all evidence and facts; if it fails, the composed reply is used.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class GroundedReader:
         return safe
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
-        # A draft is streamed only after it was checked, so that nothing said has to be taken back.
+        # Stream a draft only after it was checked, so that no text has to be retracted.
         draft = self.read([task])[0]
         yield from _PIECES.findall(draft.text)
         yield draft
@@ -189,16 +189,16 @@ class GroundedReader:
             return Draft(text, 1.0, "said", notes=notes)
         answer = self._answered(task, language)
         unsure = _is_unsure(answer)
-        if unsure and act in SOCIAL:  # searched because the caller, or the agent's gate, searches always
+        if unsure and act in SOCIAL:  # the turn was searched only because the caller or the gate always searches
             text, notes = social(task.context.last, language, name=self._name)
             return Draft(text, 1.0, "said", notes=notes)
-        if act == "statement" and (unsure or _only_points_back(task)):  # nothing was asked, so nothing is missing
+        if act == "statement" and (unsure or _only_points_back(task)):  # a statement needs no answer
             return Draft(noted or phrase("statement", language), answer.confidence, "said")
         is_told = act == "statement" and not tells_a_plan(task.context.last)
         return answer if noted is None or is_told else replace(answer, text=_after_note(noted, answer.text))
 
     def _answered(self, task: ReadTask, language: str) -> Draft:
-        """The answer to what a turn asks; where it asks several things, to one after the other."""
+        """Answer a turn; if it asks several questions, answer them one after the other."""
         parts = question_parts(task.context.last)
         if len(parts) < 2:
             return self._answered_once(task, language)
@@ -210,14 +210,14 @@ class GroundedReader:
         sure = [draft for draft in drafts if not _is_unsure(draft)]
         if len({frozenset(_WORDS.findall(draft.text.lower())) for draft in sure}) == len(parts):
             return _joined(drafts)
-        # A part has no answer of its own, or both have the same: the turn is answered as a whole.
+        # If a part has no answer, or two parts have the same, answer the turn as a whole.
         whole = self._answered_once(task, language)
         chosen = sure[0] if sure and _is_unsure(whole) else whole
         spent = sum((draft.usage for draft in (whole, *drafts) if draft is not chosen), chosen.usage)
         return replace(chosen, usage=spent)
 
     def _answered_once(self, task: ReadTask, language: str) -> Draft:
-        """The answer by the rules, or by the model where the rules are unsure and it is sure."""
+        """Answer by the rules, or by the model if the rules are unsure and the model is sure."""
         options = self._options(task)
         personal = None if _is_remark(task) else self._personal(task, options, language)
         answer = personal or self._quote.read([self._impersonal(task)])[0]
@@ -240,7 +240,7 @@ class GroundedReader:
         return replace(chosen, usage=chosen.usage + meter.usage, notes=notes)
 
     def _judged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
-        """The answer, or what the trained judge says in its place."""
+        """Return the trained judge's answer if it has a better one, else `answer`."""
         if self._trained is None or not options or language != self._language:
             return answer
         sources = {self._about.get(piece.source) for piece in task.evidence if piece.id in answer.quoted}
@@ -248,14 +248,14 @@ class GroundedReader:
         quoted = [fact for fact in self._facts(task) if fact.id in answer.quoted]
         told = any(fact.scores.get("resembles", fact.relevance) >= _SURE_OF_FACT for fact in quoted)
         if is_of_user and quoted and (told or question_kind(task.context.last) != "polar"):
-            return answer  # the user told it: "where do I live?"
-        # What the user asks about themselves, or only remarks, is a matter of the documents where one surely answers.
+            return answer  # a fact of the user's is the answer: "where do I live?"
+        # For a question about the user, or a remark, documents count only if a sentence clearly answers it.
         least = _OF_A_REMARK if is_of_user or _is_remark(task) else 0.0
         judged = self._trained.judge(task.context, options, self._facts_about(task), answer, least=least)
         return answer if judged is None else _composed(judged, language, task)
 
     def _bridged(self, task: ReadTask, options: Sequence[Option], answer: Draft, language: str) -> Draft:
-        """The answer, or what two places of the documents say together where one of them does not give the value."""
+        """Return an answer from two places of the documents if `answer` lacks the value, else `answer`."""
         question = standalone(task.context).text
         if language != "en" or not options or question_kind(task.context.last) == "polar" or "by" in answer.notes:
             return answer
@@ -268,21 +268,21 @@ class GroundedReader:
         return _composed(Answer((found.first, found.second), compared=True), language, task)
 
     def _options(self, task: ReadTask) -> list[Option]:
-        """The sentences that may answer a turn, best first; none where it only tells something or nothing was found."""
+        """Return the sentences that may answer a turn, best first; none for a plain statement or without passages."""
         passages = [piece for piece in task.evidence if self._about.get(piece.source) == "world"]
         if not passages or not (form(task.context.last).act == "question" or _is_remark(task)):
             return []
         return self._ranker.rank(task.context, self._facts_about(task), passages)
 
     def _personal(self, task: ReadTask, options: Sequence[Option], language: str) -> Draft | None:
-        """The composed answer, where a fact about the user or a missing one decides; None where quoting is better."""
+        """Compose an answer if a known or missing fact about the user decides; None if quoting is better."""
         if not options:
             return None
         answer = decide(task.context, options, self._facts_about(task), floor=self._floor, analyse=self._analyse)
         return None if answer is None else _composed(answer, language, task)
 
     def _impersonal(self, task: ReadTask) -> ReadTask:
-        """The task without facts about the user, which are no answer to a question about the world."""
+        """Drop facts about the user from a task whose question is about the world."""
         if form(task.context.last).about == "user" or all(
             self._about.get(name) == "user" for name in task.plan.sources
         ):
@@ -299,7 +299,7 @@ class GroundedReader:
         return self.words_replies and safe.method in ("quoted", "composed") and form(task.context.last).about != "user"
 
     def _facts_about(self, task: ReadTask) -> list[Evidence]:
-        """The facts that may matter to whom the question is about; to a plan, none but what its turn says."""
+        """Return the facts about the person of the question; none for a stated plan."""
         if _is_remark(task) and tells_a_plan(task.context.last):
             return []
         question = question_of(task.context)
@@ -309,13 +309,13 @@ class GroundedReader:
         return [piece for piece in task.evidence if self._about.get(piece.source) == "user"]
 
     def _better(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
-        """The checked draft, or what can be said without the model, with the reason noted."""
+        """Return the model's draft if it passes the checks, else the composed reply with a note of the reason."""
         checked = self._voice.check(task, draft, safe)
         usage, notes = safe.usage + draft.usage, _with_model_notes(safe, draft)
         if checked.fault:
             return replace(safe, usage=usage, notes={**notes, "rejected": checked.fault})
         quoted = checked.quoted or safe.quoted
-        if checked.quoted:  # the model's own answer in place of the closest sentence
+        if checked.quoted:  # the model's own answer replaces the closest sentence
             notes = {key: note for key, note in notes.items() if key not in (*NEAREST, "rule")}
         pieces = [piece for piece in task.evidence if piece.id in quoted]
         world = next((piece for piece in pieces if self._about.get(piece.source) == "world"), None)
@@ -323,7 +323,7 @@ class GroundedReader:
         return Draft(checked.text + source, draft.confidence, "drafted", quoted, usage, notes)
 
     def _talk(self, task: ReadTask, draft: Draft, safe: Draft) -> Draft:
-        """A draft of small talk, which has no evidence to be held to but the dialogue."""
+        """Check a draft of small talk, whose only evidence is the dialogue."""
         supports = [turn.text for turn in task.context.turns]
         fault = "empty" if not draft.text.strip() else "repeats itself" if loops(draft.text) else ""
         strange = unsupported(draft.text, [*supports, self._name, self._voice.styled_names])
@@ -335,22 +335,22 @@ class GroundedReader:
 
 
 def _keep(safe: list[Draft], places: Sequence[int], error: EndpointError | LimitError) -> None:
-    """Note at some drafts that the model failed; they are said as they were composed."""
+    """Note in some composed drafts that the model failed."""
     for i in places:
         safe[i] = replace(safe[i], notes={**safe[i].notes, "rejected": f"{MODEL_FAILED}{error}"})
 
 
 def _with_model_notes(safe: Draft, draft: Draft) -> dict[str, str | float]:
-    """The notes of a composed draft, with what both cost, and what the model did not read of its prompt."""
+    """Return the notes of a composed draft, with the price of both and the cut part of the model's prompt."""
     prices = [float(each.notes["price"]) for each in (safe, draft) if "price" in each.notes]
     cut = {"cut": draft.notes["cut"]} if "cut" in draft.notes else {}
     return {**safe.notes, **cut, **({"price": sum(prices)} if prices else {})}
 
 
 def _is_remark(task: ReadTask) -> bool:
-    """Whether a turn states a plan, or something that is no fact to remember: "So I pay nothing", "I'd like a fire".
+    """Whether a turn states a plan or something that memory did not keep: "So I pay nothing", "I'd like a fire".
 
-    An order to the agent speaks of nobody.
+    An order to the agent is no remark, since it mentions no person.
     """
     turn = task.context.last
     asks = task.context.learned.is_empty or tells_a_plan(turn)
@@ -358,22 +358,22 @@ def _is_remark(task: ReadTask) -> bool:
 
 
 def _after_note(noted: str, text: str) -> str:
-    """What was noted and the answer; a list begins on a line of its own."""
+    """Put the answer after the acknowledgement; a list begins on a new line."""
     return f"{noted}\n{text}" if text.startswith("- ") else f"{noted} {text}"
 
 
 def _only_points_back(task: ReadTask) -> bool:
-    """Whether a remark means nothing without the turns before it: "I hate it here" asks nothing of the documents."""
+    """Whether a remark only makes sense with the turns before it, so that documents cannot answer: "I hate it here"."""
     return _is_remark(task) and leaning(task.context.last) == "refers"
 
 
 def _is_unsure(draft: Draft) -> bool:
-    """Whether a draft says nothing, or only what is closest."""
+    """Whether a draft is a fixed phrase or only the closest sentence."""
     return draft.method == "said" or draft.notes.items() >= NEAREST.items()
 
 
 def _joined(drafts: Sequence[Draft]) -> Draft:
-    """The answers to the parts of a turn, one after the other."""
+    """Join the answers to the parts of a turn."""
     notes = {key: value for draft in reversed(drafts) for key, value in draft.notes.items()}
     quoted = tuple(dict.fromkeys(id_ for draft in drafts for id_ in draft.quoted))
     text = "\n".join(draft.text for draft in drafts)
@@ -383,7 +383,7 @@ def _joined(drafts: Sequence[Draft]) -> Draft:
 
 
 def _answered_back(answer: Answer, context: Context) -> Answer:
-    """The answer with a verdict, where the user has just said whether its rule applies to them."""
+    """Add the verdict to an answer if the user has just said whether its rule applies to them."""
     decision, applies = answer.decision, said_to_apply(context)
     if decision is None or decision.verdict != "unknown" or decision.ask or applies is None:
         return answer
@@ -410,6 +410,6 @@ def _composed(answer: Answer, language: str, task: ReadTask) -> Draft:
     method = "composed" if answer.facts or answer.decision is not None else "quoted"
     if ask := asked_back(answer, language):
         notes[ASKS] = ask
-    noted = {passage.text for passage in task.context.learned.added}  # said back before the answer
+    noted = {passage.text for passage in task.context.learned.added}  # these facts were acknowledged before the answer
     text = compose(answer, language, noted=noted)
     return Draft(text, confidence, method, tuple(piece.id for piece in pieces), notes=notes)

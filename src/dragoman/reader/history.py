@@ -1,4 +1,4 @@
-"""Word what memory has on a question about the history of the user's facts, in English and Chinese."""
+"""Word memory's answer to a question about the history of the user's facts, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -370,7 +370,7 @@ def _to_user(text: str) -> str:
 
 
 def past_tense(text: str) -> str:
-    """A statement of the user's, turned to them and to the past: "I live in Bern." is "you lived in Bern"."""
+    """Put a user's statement into second person and past tense: "I live in Bern." becomes "you lived in Bern"."""
     turned = _SINCE_PART.sub("", second_person(text))
     turned = re.sub(r"\byou have (lived|worked|been|had)\b", r"you \1", turned).replace("you been", "you were")
     if turned != second_person(text) and re.search(r"\byou (?:lived|worked|were|had)\b", turned):

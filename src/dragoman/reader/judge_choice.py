@@ -2,12 +2,12 @@
 
 The rules of `reader.decide` decide what code can compare. Where they decide nothing, the model reads each of the best
 sentences with the user's facts and says in one word (`LanguageModel.choose`) whether that rule answers yes or no,
-depends on something that the user has not told, or is about something else. The sentence that speaks to the question
-most is taken, and its verdict where the model is sure. The model writes no word of the reply, which is composed from
-the sentence, the facts and the verdict.
+depends on something that the user has not told, or is about something else. The most relevant sentence is chosen, and
+its verdict if the model is sure. The model writes none of the reply, which is composed from the sentence, the facts and
+the verdict.
 
-One word for one rule is what a model of 1.5B can do: by the letters of a list of sentences it chooses by their places,
-whatever they say (docs/models.md).
+A model of 1.5B can give one word for one rule; asked to pick from a list of sentences, it goes by their position
+(docs/models.md).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def unsure(answer: Draft, options: Sequence[Option], kind: QuestionKind) -> bool
 class ChoiceJudge:
     """Asks a model for verdicts: one call for each of at most three sentences.
 
-    With `examined`, the model judges only after it has passed an examination (`judge_exam`), which runs beside the
-    first turn that could have been judged.
+    With `examined`, the model judges only after it has passed an examination (`judge_exam`), which runs in parallel to
+    the first turn that could have been judged.
     """
 
     def __init__(self, *, language_model: LanguageModel, language: str = "en", examined: bool = False) -> None:
@@ -117,7 +117,7 @@ class ChoiceJudge:
         if verdict == "none" or not _agrees(verdict, with_exception(option).sentence):
             return None
         if own is not None and own.verdict in ("yes", "no") and own.fact:
-            decision = own  # what code compared with a fact of the user outweighs the model
+            decision = own  # a comparison by code with a fact of the user's outweighs the model
         elif verdict == "unknown":
             ask = own.ask if own is not None else ""
             decision = Decision("unknown", ask=ask, confidence=judgement.chances[verdict], by="model", reason="judged")
@@ -142,10 +142,10 @@ class ChoiceJudge:
 
 
 def _agrees(verdict: Verdict, sentence: str) -> bool:
-    """Whether a sentence can have a verdict: small models say yes to whatever shares the question's words.
+    """Whether a sentence can support a verdict: small models say yes to any sentence that shares the question's words.
 
-    A sentence that lets, refuses, asks or waives nothing decides nothing; one that only refuses does not say yes, and
-    one that only lets does not say no.
+    A sentence that permits, forbids, demands or waives nothing supports none; one that only forbids does not support
+    yes, and one that only permits does not support no.
     """
     does = effect(sentence.lower())
     if does == "none":
@@ -165,7 +165,7 @@ def _limited(sentence: str) -> bool:
 
 
 def with_exception(option: Option) -> Option:
-    """A rule with the exception that stands in the sentence after it."""
+    """Append the exception in the sentence after a rule, if there is one."""
     if takes_back(option.sentence, option.following):
         return replace(option, sentence=f"{option.sentence} {option.following}", following="")
     return option

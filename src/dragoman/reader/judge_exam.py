@@ -1,6 +1,6 @@
-"""Whether a language model may judge, or answer in the place of a doubt: an examination with known verdicts.
+"""Examination of a language model with known verdicts, to see whether it may judge or answer doubtful questions.
 
-Size does not say it. A model of 1.5B says yes to most rules that share the words of a question, and would turn
+A model's size does not tell: one of 1.5B says yes to most rules that share the words of a question, and would turn
 refusals into permissions. So a model judges only after it has answered these.
 """
 
@@ -78,7 +78,7 @@ class ExamResult:
 
 
 def examine(model: LanguageModel) -> ExamResult:
-    """Ask a model all items; errors of the model are the caller's."""
+    """Ask a model all items; its errors are raised to the caller."""
     template = prompts.get("judge-verdict.v1", "en")
     asked = [template.format(rule=item.rule, facts=item.facts, question=item.question) for item in ITEMS]
     return marked(model.choose(asked, list(WORDS)))
@@ -93,13 +93,13 @@ def marked(answers: Sequence[Mapping[str, float]]) -> ExamResult:
 
 
 class Examination:
-    """The examination of one model: runs once, beside the first turn that asks for its result, kept for a week.
+    """Examination of one model: runs once, in parallel to the first turn that needs it; the result is kept for a week.
 
     A result is kept in the home folder by the model's `identity`; a model without one is examined in every process.
     """
 
     def __init__(self, model: LanguageModel) -> None:
-        self._model = ref(model)  # it is kept beside the model, and must not keep it alive
+        self._model = ref(model)  # a weak reference, since this object must not keep the model alive
         self._result: ExamResult | None = None
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -113,7 +113,7 @@ class Examination:
                 if self._result is None:
                     self._thread = Thread(target=self._examine, args=(model,), name="dragoman-exam", daemon=True)
                     self._thread.start()
-                    return False  # never in the turn that starts it, however quick the model is
+                    return False  # not in the turn that starts it, even if the model is quick
             return self._result is not None and self._result.passed
 
     def wait(self, seconds: float) -> None:
@@ -137,7 +137,7 @@ def keep(model: LanguageModel, result: ExamResult) -> None:
     file = _file(model)
     if file is None:
         return
-    with suppress(OSError):  # a home that cannot be written costs the examination again
+    with suppress(OSError):  # without a writable home, the examination runs again next time
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}-{get_ident()}")
         kept = {"at": time.time(), "right": result.right, "turned_round": result.turned_round}

@@ -26,9 +26,9 @@ _LEAST = 2
 
 
 def fitting_dishes(question: str, options: Sequence[Option], facts: Sequence[Evidence]) -> Answer | None:
-    """The points of a list of food that suit whom the question is about; None where it asks for something else.
+    """Answer with the dishes of a menu that suit the person asked about; None for other questions.
 
-    A dish that says of itself that it suits comes before one that only names nothing of what is avoided.
+    A dish that is marked as suitable comes before one that merely does not name what is avoided.
     """
     what = _WHAT.search(question)
     if what is None or _EATING.search(question, what.end()) is None:
@@ -64,6 +64,6 @@ def _dishes(text: str) -> list[str]:
 
 
 def _foods(avoided: dict[str, Known]) -> str:
-    """What is avoided, in words: dishes whose words only lack it are said to be no more than that."""
+    """Name the avoided foods, since a dish that does not mention them is only said not to mention them."""
     foods = [f"{food}s" if food in ("nut", "peanut", "egg") else food for food in avoided]
     return foods[0] if len(foods) == 1 else f"{', '.join(foods[:-1])} or {foods[-1]}"

@@ -1,4 +1,4 @@
-"""Shape a finished draft as the user's standing wishes ask, without a model: its length, and how the user is addressed.
+"""Apply standing wishes to a finished draft without a model: its length, and how the user is addressed.
 
 Wishes that only a model can follow, such as another language, reach it as instructions.
 """
@@ -45,7 +45,7 @@ _FIRST_STOP = re.compile(r"[,.!，。！]")
 
 
 def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
-    """The draft changed as the wishes ask, or unchanged where none concerns it."""
+    """Apply wishes to a draft; it stays unchanged if none concerns it."""
     by_kind = {row.meta.get("kind", ""): row for row in wishes}
     text, obeyed = draft.text, []
     if (length := by_kind.get("length")) is not None and length.meta["value"] != "detailed":
@@ -62,7 +62,7 @@ def shaped(draft: Draft, wishes: Sequence[Passage], question: str) -> Draft:
 
 
 def wish_reply(learned: Learned, language: str, model_words: bool) -> str:
-    """Return the reply to a turn that states or takes back standing wishes."""
+    """Return the reply to a turn that states or ends standing wishes."""
     words = _WORDS["zh" if language == "zh" else "en"]
     sentences = [words["ended"].format(text=row.text.rstrip(".。")) for row in learned.ended_wishes]
     followed = [row for row in learned.wishes if model_words or _is_followed(row)]
@@ -74,7 +74,7 @@ def wish_reply(learned: Learned, language: str, model_words: bool) -> str:
 
 
 def _is_followed(row: Passage) -> bool:
-    """Whether a wish is obeyed without a model that words the reply."""
+    """Whether a wish can be followed without a model that words the reply."""
     return row.meta["kind"] == "address" or (row.meta["kind"] == "length" and row.meta["value"] != "detailed")
 
 
@@ -92,12 +92,12 @@ def _is_social(draft: Draft, question: str) -> bool:
 
 
 def _short(text: str, most: int, *, social: bool) -> str:
-    """At most so many sentences, without the reason and the path of the source; a question back is always asked."""
+    """Shorten a text to `most` sentences, without the reason and the source's path; a question back is always kept."""
     if social:
         return next(iter(sentences(text)), text)
     text = _SOURCE.sub(lambda source: f" ({source['last']})" if "(" in source[0] else f"（{source['last']}）", text)
     text = _REASON.sub("", text)
-    if "\n" in text:  # a list or rows: the choice of lines was the answer
+    if "\n" in text:  # keep all lines of a list or table: their choice is the answer
         return text
     match = _ANY_SOURCE.search(text)
     source, body = (match[0], text[: match.start()]) if match else ("", text)

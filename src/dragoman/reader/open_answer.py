@@ -1,9 +1,9 @@
 """A language model answers where the rules found only the closest sentence.
 
-The rules quote one sentence, so they doubt where an answer stands in two of them, in a row of a table chosen by another
-passage, or in other words than the question's. A model that writes well reads all evidence instead. Its answer is said
-if every number and name of it is supported, it adds something to the question, and the critic finds it consistent;
-where the model says that it does not know, the doubt remains. Yes and no are not answered here but by the judge
+The rules quote one sentence, so they are in doubt if an answer needs two sentences, needs a table row chosen by another
+passage, or uses other words than the question. A model that writes well reads all evidence instead. Its answer is used
+if all its numbers and names are supported, it adds something to the question, and the critic finds it consistent; if
+the model says that it does not know, the doubtful reply stays. Yes and no are not answered here but by the judge
 (`reader.judge_choice`). As a judge, the model must have passed the examination (`reader.judge_exam`): small models make
 up an answer of the right words rather than say that they do not know.
 """
@@ -40,7 +40,7 @@ def is_doubtful(composed: Draft) -> bool:
 
 
 def may_answer(task: ReadTask) -> bool:
-    """Whether a model may answer in the place of a doubt: it may not say yes or no."""
+    """Whether a model may answer instead of a doubtful reply: not if the question asks for yes or no."""
     return question_kind(task.context.last) != "polar"
 
 
@@ -59,7 +59,7 @@ def open_prompt(task: ReadTask, facts: Sequence[Evidence], *, name: str, languag
 def open_fault(
     text: str, task: ReadTask, *, names: Sequence[str], analyse: Callable[[str], tuple[str, ...]], critic: Critic
 ) -> str:
-    """Why a model's answer cannot be said; "" where it can."""
+    """Return why a model's answer must not be used; "" if it may."""
     if _DECLINES.search(text):
         return "the model does not know either"
     dialogue = [turn.text for turn in task.context.turns]
@@ -78,7 +78,7 @@ def open_fault(
 
 
 def supporting(text: str, evidence: Sequence[Evidence], analyse: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    """The ids of the one or two passages that an answer rests on: those that hold its numbers and most of its words."""
+    """Return the ids of the one or two passages that support an answer, with its numbers and most of its words."""
 
     def claims(of: str) -> set[str]:
         return {*analyse(of), *numbers(of)}
@@ -90,7 +90,7 @@ def supporting(text: str, evidence: Sequence[Evidence], analyse: Callable[[str],
             ((left & claims(piece.passage.indexed), piece) for piece in evidence), key=lambda pair: len(pair[0])
         )
         if not gained or (ids and len(gained) == 1 and not gained & numbers(text)):
-            break  # one more common word is no reason to name a passage
+            break  # do not cite a passage for one more common word
         left -= gained
         ids.append(best.id)
     return tuple(ids)

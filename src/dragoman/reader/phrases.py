@@ -104,7 +104,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# What a draft notes for whoever shows it: its confidence is then not that of an answer.
+# Notes of a draft for display: its confidence is not that of an answer.
 NO_ANSWER: Mapping[str, str] = {"found": "no answer"}
 NEAREST: Mapping[str, str] = {"found": "the nearest"}
 
@@ -163,12 +163,12 @@ def erasure_text(erasure: Erasure, language: str = "en", *, about: str = "you") 
 
 
 def receipt_lines(receipt: Sequence[Erased]) -> list[str]:
-    """A receipt for the eye: what was erased from which file, and the beginning of its SHA-256."""
+    """Format a receipt for display: what was erased from which file, and the beginning of its SHA-256."""
     return [f"{line.place}: {line.count} {line.what}, sha256 {line.sha256[:16]}" for line in receipt]
 
 
 def deletion_reply(learned: Learned, language: str) -> str | None:  # noqa: PLR0911 - one return a kind
-    """Return the reply about a deletion: asked, carried out or undone; None if the turn was about none."""
+    """Return the reply to a deletion that was asked for, carried out or undone; None for other turns."""
     if learned.pending is not None:
         return phrase("erase", language, erasure=erasure_text(learned.pending, language))
     if learned.declined:
@@ -188,7 +188,7 @@ def deletion_reply(learned: Learned, language: str) -> str | None:  # noqa: PLR0
 
 
 def mentions_text(mentions: Sequence[str], language: str = "en") -> str:
-    """Which turns still mention what was deleted, and how they are deleted; empty where none does."""
+    """Say which turns still mention deleted facts, and how to delete them; empty if there are none."""
     if not mentions:
         return ""
     quote = " ".join(mentions[0].split())
@@ -210,7 +210,7 @@ def acknowledgement(learned: Learned, language: str) -> str | None:
     if learned.added:
         added, gone = ({row.id for row in rows} for rows in (learned.added, learned.superseded))
         facts = said_back([row.text for row in learned.added if row.id not in gone], language)
-        before = [row.text for row in learned.superseded if row.id not in added]  # what the turn itself took back
+        before = [row.text for row in learned.superseded if row.id not in added]  # facts that the turn itself retracted
         if before:
             old = said_back(before, language)
             return phrase("changed", language, facts=facts, old=old) + _dropped(learned, language)
@@ -219,7 +219,7 @@ def acknowledgement(learned: Learned, language: str) -> str | None:
 
 
 def _dropped(learned: Learned, language: str) -> str:
-    """Which facts made room for the new ones; empty where none did."""
+    """Say which facts were dropped to make room for new ones; empty if none were."""
     if not learned.dropped:
         return ""
     facts = said_back([passage.text for passage in learned.dropped[:_IN_A_SENTENCE]], language)
@@ -235,5 +235,5 @@ def told_back(texts: Sequence[str], language: str) -> str:
 
 
 def _to_the_user(facts: Sequence[str], language: str) -> str:
-    """Facts as said to the user: "I live in Bern." becomes "you live in Bern."."""
+    """Put facts into the second person: "I live in Bern." becomes "you live in Bern."."""
     return said_back(facts, language) + ("。" if language == "zh" else ".")

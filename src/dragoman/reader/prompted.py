@@ -12,7 +12,7 @@ from dragoman.core.values import Draft, Prompt, ReadTask
 
 @readers.register("prompted.v1")
 class PromptedReader:
-    """Whatever the model says; check it where the model is small (`reader.grounded.v1`).
+    """Uses the model's reply unchecked; for small models use `reader.grounded.v1`, which checks it.
 
     `style` says how it speaks: names such as "short, formal" (`prompts.style`), or a sentence or two.
     """

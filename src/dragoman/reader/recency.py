@@ -1,4 +1,4 @@
-"""Prefer the newer of two documents that contradict one another, for questions that ask for the latest."""
+"""Prefer the newer of two documents that contradict each other, for questions that ask for the latest."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def asks_for_latest(question: str) -> bool:
 
 
 def asks_for_newest(question: str) -> bool:
-    """Whether a question asks for the newest document, and not only for what holds now."""
+    """Whether a question asks for the newest document, not only for what is currently valid."""
     return bool(_NEWEST.search(question))
 
 
 def older_versions(question: str, evidence: Sequence[Evidence], days: Mapping[str, str]) -> tuple[OlderVersion, ...]:
-    """The pieces that a newer one contradicts on the question; `days` are the dates of passages by id.
+    """Return the evidence that a newer piece contradicts on the question; `days` are the dates of passages by id.
 
     Two pieces of different documents contradict one another where their sentences on the question share most of their
     words, and differ in a number or in a negation.
@@ -57,7 +57,7 @@ def older_versions(question: str, evidence: Sequence[Evidence], days: Mapping[st
             for other, later, its in dated
             if later > day and _apart(piece, other) and _alike(sentence, its)
         ]
-        if newer and _differ(sentence, max(newer)[1]):  # what the newest says counts, whatever came between
+        if newer and _differ(sentence, max(newer)[1]):  # only the newest counts, not versions in between
             older.append(OlderVersion(piece, sentence, day))
     return tuple(older)
 
@@ -81,7 +81,7 @@ def _sentence(text: str, wanted: frozenset[str]) -> str:
 
 
 def _alike(first: str, second: str) -> bool:
-    """Whether two sentences are about the same, by the words that they share."""
+    """Whether two sentences are about the same subject, by shared words."""
     one, other = _words(first), _words(second)
     smaller = min(len(one), len(other))
     return smaller > 0 and len(one & other) / smaller >= _SAME

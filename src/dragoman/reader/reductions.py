@@ -1,4 +1,4 @@
-"""Add to a price what makes it less for this user: a reduction that stands beside it and that a fact brings about."""
+"""Add to a price the reduction that applies to this user by one of their facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAID = re.compile(r"\b(?:costs?|prices?|pays?|paid|how much|fees?|charges?)\b",
 def with_reduction(
     answer: Answer, options: Sequence[Option], facts: Sequence[Evidence], question: str, analyse: Analyse
 ) -> Answer:
-    """The answer, with the first sentence of its passage by which the user pays less for what is asked."""
+    """Add the first sentence of the passage that reduces the price asked for by a fact of the user's."""
     if not facts or answer.decision is not None or not _PAID.search(question):
         return answer
     place, sentences = answer.options[0].evidence.id, " ".join(option.sentence for option in answer.options)
@@ -51,5 +51,5 @@ def _columns(options: Sequence[Option], place: str, analyse: Analyse) -> frozens
 
 
 def _ended(sentence: str) -> str:
-    """A sentence with a full stop, which the cell of a table has not."""
+    """Add the full stop that a table cell lacks."""
     return sentence if sentence.rstrip().endswith((".", "!", "?")) else f"{sentence.rstrip()}."

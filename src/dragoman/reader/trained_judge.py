@@ -1,10 +1,9 @@
 """A small trained model as judge: it reads the question, the user's facts and each of the best sentences together.
 
-For yes or no it chooses the sentence that speaks to the question and says what follows from it: yes, no, or that it
-depends on something that the user has not told. What code decided stands unless the judge is sure of the opposite, and
-values stay with the rules and tables of `reader.decide` where their sentence speaks to the question. Where no sentence
-does, the reply says that the documents do not.
-The thresholds were chosen on written exercises whose places the model was not trained on (docs/quality.md).
+For yes or no it chooses the sentence that answers the question and gives the verdict: yes, no, or that it depends on
+something that the user has not said. What code decided stands unless the judge is sure of the opposite, and values come
+from the rules and tables of `reader.decide` if their sentence answers the question. If no sentence does, the reply says
+so. The thresholds were chosen on written exercises whose places the model was not trained on (docs/quality.md).
 """
 
 from __future__ import annotations
@@ -72,11 +71,11 @@ class TrainedJudge:
         *,
         least: float = 0.0,
     ) -> Answer | None:
-        """The answer in place of what the rules drafted; None where the draft is as good.
+        """Return an answer to replace the rules' draft; None if the draft is as good.
 
-        `least` is how probable it must be that the best sentence speaks to the turn for anything to be changed.
+        `least` is the least probability with which the best sentence must answer the turn to replace the draft.
         """
-        if draft.notes.get("by") == "table":  # a comparison of all rows says more than one row
+        if draft.notes.get("by") == "table":  # comparing all rows is better than reading one
             return None
         if any(_is_settled(each, draft) and is_said(each, draft.text) for each in options):
             return None
@@ -88,7 +87,7 @@ class TrainedJudge:
         if best is None or best.score.answers < least:
             return None
         drafted = next((each for each in readings if is_said(each.option, draft.text)), None)
-        if drafted is None and draft.notes.get("by") == "code":  # a cell of a row is said in words of its own
+        if drafted is None and draft.notes.get("by") == "code":  # a cell is worded apart from its row
             drafted = best
 
         def speaks(option: Option) -> bool:
@@ -105,7 +104,7 @@ class TrainedJudge:
         return self._answer(question, drafted if drafted and is_left else best, facts, is_polar=is_polar)
 
     def _answer(self, question: str, best: Reading, facts: Sequence[Evidence], *, is_polar: bool) -> Answer:
-        """The verdict on the best sentence, or the sentence alone."""
+        """Answer with the verdict on the best sentence, or with the sentence alone."""
         answer = Answer((with_exception(best.option),))
         if not is_polar:
             return _with_own_value(answer, question, facts)
@@ -128,14 +127,14 @@ class TrainedJudge:
         return Answer((with_exception(option),), tuple(used), decision)
 
     def _deciding(self, question: str, option: Option, verdict: Verdict, facts: Sequence[Evidence]) -> list[Evidence]:
-        """The fact that bears on the sentence and makes the verdict likelier; none where the sentence decides alone."""
+        """Return the fact that is relevant to the sentence and makes the verdict likelier; none if it decides alone."""
         found = self._judge.bearing_on(question, option, facts, verdict)
         sure = [fact for fact, chance, gain in found if chance >= BEARS_FROM and gain >= _DECIDES]
         return sure[:1]
 
 
 def _with_own_value(answer: Answer, question: str, facts: Sequence[Evidence]) -> Answer:
-    """The answer with the value of the user's group first, where its sentence gives one for each of two."""
+    """Put the value of the user's group first if the sentence has values for two groups."""
     own = alternative(answer.options[0].sentence, [fact.text for fact in facts], question, stemmed)
     if own is None or not own.text:
         return answer
@@ -150,7 +149,7 @@ def _is_polar(turn: str) -> bool:
 
 
 def _verdict(reading: Reading) -> Verdict:
-    """The likeliest of yes, no and unknown where it is sure enough; else none."""
+    """Return the likeliest of yes, no and unknown if it is sure enough; else none."""
     chances, own = reading.score.verdict, reading.option.decision
     best = max(_SURE, key=lambda verdict: chances[verdict])
     can_ask = own is not None and bool(own.ask)
@@ -161,11 +160,11 @@ def _verdict(reading: Reading) -> Verdict:
 def _is_as_good(
     draft: Draft, drafted: Reading | None, best: Reading, speaks: Callable[[Option], bool] | None, *, is_polar: bool
 ) -> bool:
-    """Whether what the rules drafted can stand beside what the model reads.
+    """Whether the rules' draft is as good as the judge's best sentence.
 
-    A verdict of code can where the model does not contradict it, and a value nearly always: rules and tables choose it
-    better among sentences that all speak to the question. `speaks` says whether one does so without any fact; it is
-    None where no fact is known.
+    A verdict by code is if the judge does not contradict it, and a value nearly always is: rules and tables choose
+    values better among sentences that all answer the question. `speaks` says whether a sentence answers it without any
+    fact; it is None if no fact is known.
     """
     if draft.method == "said":
         return False
@@ -185,11 +184,11 @@ def _is_as_good(
 
 
 def _is_settled(option: Option, draft: Draft) -> bool:
-    """Whether code decided a sentence for good, as the draft says."""
+    """Whether code settled the decision that the draft gives."""
     own = option.decision
     return own is not None and own.is_settled and own.verdict == draft.notes.get("decision")
 
 
 def _may_ask(option: Option) -> bool:
-    """Whether what a rule lacks may be asked for: nobody is asked about their body, and days the rule itself names."""
+    """Whether the fact that a rule lacks may be asked for; a user's body, for example, may not."""
     return option.decision is None or not option.decision.ask or may_ask(option.decision)

@@ -42,7 +42,7 @@ class UnifiedReader:
     Similarities are those of `retriever.evaluating`, else the relevance that another retriever gave, in tenths.
     Evidence of a source that the part was not trained with is shown under the one that is most like it: about the same
     (user, bot or world), else the last. A part that never learned to reply without looking anything up says a fixed
-    phrase there. A draft that goes round in circles says once what it repeats, and `finish` is "circle" in its notes.
+    phrase there. Repetitions in a draft are cut to one, and `finish` is "circle" in its notes.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class UnifiedReader:
 
     def stream(self, task: ReadTask) -> Iterator[str | Draft]:
         opened = self._unified.get()
-        if self._drafts > 1 or not _is_learned(opened, task):  # which draft is said is known when all are written
+        if self._drafts > 1 or not _is_learned(opened, task):  # the best draft is known only when all are written
             draft = self.read([task])[0]
             yield draft.text
             yield draft
             return
-        unwinding, held, begun = Unwinding(), "", False  # while all is blank nothing is said: something else may be
+        unwinding, held, begun = Unwinding(), "", False  # yield no blank text, since another reply may replace it
         for piece in opened.runtime.stream(self._writing(opened, task), max_tokens=self._max_tokens):
             held += unwinding.rest() if isinstance(piece, Draft) else unwinding.take(piece)
             begun = begun or bool(held.strip())
@@ -152,12 +152,12 @@ class UnifiedReader:
         )
 
     def _several(self, writing: Writing) -> list[Writing]:
-        """The response as it is written for each draft."""
+        """Return one writing task for each draft."""
         rest = range(1, self._drafts)
         return [writing, *(replace(writing, temperature=self._temperature, seed=_seed(writing, i)) for i in rest)]
 
     def _holding(self, tasks: Sequence[ReadTask], several: Sequence[Sequence[Draft]]) -> list[list[float]]:
-        """How far each draft holds to its task's evidence, the mean over the pieces; nothing where nobody says."""
+        """Return each draft's mean consistency with the pieces of evidence; empty without a critic or evidence."""
         if self._critic is None:
             return [[] for _ in tasks]
         texts = [list(dict.fromkeys(draft.text for draft in drafts)) for drafts in several]
@@ -175,7 +175,7 @@ class UnifiedReader:
         ]
 
     def _stand_ins(self, shape: TreeShape, task: ReadTask) -> dict[SourceName, SourceName]:
-        """Each source that a task names by the one that the part knows it as."""
+        """Map each source of a task to the trained source that stands for it."""
         about = {source.name: source.about for source in self._sources}
         trained = shape.grammar.sources
         stand_ins = {}
@@ -185,7 +185,7 @@ class UnifiedReader:
         return stand_ins
 
     def _with_basis(self, task: ReadTask, draft: Draft) -> Draft:
-        """The draft with what it rests on; where the model said nothing, the best evidence, or that there is none."""
+        """Add the evidence ids; replace an empty draft by the best evidence, or by a phrase if there is none."""
         ids = tuple(piece.id for piece in task.evidence)
         if draft.text.strip():
             return replace(draft, quoted=ids)
@@ -198,20 +198,20 @@ class UnifiedReader:
 
 
 def _is_learned(opened: UnifiedPart, task: ReadTask) -> bool:
-    """Whether the part has learned from turns like this one."""
+    """Whether the part was trained on turns like this one."""
     return opened.talks or bool(task.plan.sources or task.evidence)
 
 
 def _straight(draft: Draft) -> Draft:
-    """The draft without circles."""
+    """Remove repetitions from a draft."""
     text = unwound(draft.text)
     return draft if text == draft.text else replace(draft, text=text, notes={**draft.notes, "finish": "circle"})
 
 
 def _best_draft(drafts: Sequence[Draft], holding: Sequence[float], held: float) -> Draft:
-    """The draft that agrees most with the others and holds best, with what all cost; the prompt is read once.
+    """Return the draft with the best agreement and consistency, with the usage of all; the prompt counts once.
 
-    What is blank is no reply, however many drafts are.
+    Blank drafts are never chosen if another one has text.
     """
     if len(drafts) == 1:
         return drafts[0]
@@ -235,7 +235,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _seed(writing: Writing, draft: int) -> int:
-    """The seed of a draft: the same whenever the dialogue is, whatever it is answered with."""
+    """Return the seed of a draft, from the dialogue alone and not from the evidence."""
     content = json.dumps([draft, *([turn.speaker, turn.text] for turn in writing.context.turns)])
     return int.from_bytes(blake2b(content.encode(), digest_size=4).digest()) >> 1  # below 2^31
 

@@ -1,9 +1,9 @@
-"""A language model says the decided answer in its own words; what it says is checked sentence by sentence.
+"""A language model words the decided answer; its text is checked sentence by sentence.
 
 The model reads the question, the user's facts, the evidence and the decision. A sentence stays if its numbers and names
 are supported. A text that says less than the composed reply, or the opposite, or that the critic finds inconsistent
-with the evidence, is dropped whole: the composed reply remains. Where only the closest sentence was found, nothing is
-decided, and the model answers from all evidence (`reader.open_answer`).
+with the evidence, is dropped as a whole and the composed reply is used. If only the closest sentence was found, nothing
+is decided, and the model answers from all evidence (`reader.open_answer`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _YES_NO = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A model's text with its faulty sentences left out; `fault` says why nothing of it can be said.
+    """A model's text with its faulty sentences left out; `fault` says why none of it can be used.
 
     `quoted` are the passages that an answer of the model's own rests on.
     """
@@ -119,13 +119,13 @@ class Voice:
         return may_answer(task) and examination_of(self._model).is_passed()
 
     def _checked_open(self, task: ReadTask, text: str) -> Checked:
-        """An answer of the model's own, where nothing was decided."""
+        """Check an answer that the model found itself because nothing was decided."""
         names = [self._name, self.styled_names]
         fault = open_fault(text, task, names=names, analyse=self._analyse, critic=self._critic)
         return Checked("", fault) if fault else Checked(text, "", supporting(text, task.evidence, self._analyse))
 
     def _thinner(self, text: str, composed: Draft) -> str:
-        """Why a text says less than the composed reply."""
+        """Return why a text says less than the composed reply; "" if it does not."""
         value = str(composed.notes.get("value", ""))
         if value and not numbers(value) <= numbers(text):
             return "leaves out the value"
@@ -167,7 +167,8 @@ def _other_language(task: ReadTask, own: str) -> str:
 def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequence[str]) -> Checked:
     """A text in another language: its numbers must be known, and yes and no must be those of the decision.
 
-    Words cannot be compared with the evidence. Where the words for yes and no are not known, nothing decided is said.
+    Its words cannot be compared with the evidence. In a language whose words for yes and no are unknown, verdicts are
+    rejected.
     """
     supported = set().union(*(numbers(support) for support in (*supports, composed.text)))
     if strange := numbers(text) - supported:
@@ -185,7 +186,7 @@ def _checked_abroad(text: str, language: str, composed: Draft, supports: Sequenc
 
 
 def _turned_round(text: str, decision: str, composed: str) -> str:
-    """Whether a text says the opposite of the decision."""
+    """Return how a text contradicts the decision; "" if it does not."""
     if decision == "yes" and _NO.match(text):
         return "says no where the decision is yes"
     if decision == "no" and (_YES.match(text) or not (negated(text) or _NO.match(text))):

@@ -1,7 +1,7 @@
-"""Retrieval from past dialogues of the user: a source whose passages are turns, with their dates and speakers.
+"""Retrieval from the user's past dialogues: their turns are the passages, with dates and speakers.
 
-A time in the question ("last week") limits the turns. Turns of the dialogue that is going on are no evidence: the agent
-reads those anyway. Without memory (`memory = "off"`) there is none either.
+A time in the question ("last week") limits the turns. The current dialogue is left out, since the agent reads it
+anyway. With `memory = "off"` nothing is returned.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DialogueRetriever:
         return results
 
     def _turns(self, search: SourceSearch) -> list[Evidence]:
-        """The turns that fit a request, judged like passages of any other source."""
+        """Return the turns that match a request, scored like passages of other sources."""
         context = search.request.context
         at = moment_of(context.said_at) or now()
         period = next((each for each in find_periods(context.last, at, self._zone) if each.start), None)

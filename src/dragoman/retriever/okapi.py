@@ -1,6 +1,6 @@
 """Okapi BM25 as in the papers: the whole dialogue as query, idf over the turn's own candidates.
 
-A baseline, weak by design: SAFARI Table 5 and UniMS-RAG Table IV compare with it. Candidates keep their spaces. For
+A deliberately weak baseline: SAFARI Table 5 and UniMS-RAG Table IV compare with it. Candidates keep their spaces. For
 lexical search in use see `retriever.sparse`.
 """
 

@@ -1,8 +1,8 @@
 """Facts about the user and documents retrieved together, around any other retriever.
 
-A source about the user gives the facts that bear on the question given what the documents say, not those that merely
-resemble it: "I am allergic to shellfish" resembles no question about a soup. Documents are searched for the question
-alone and together with the facts that bear on it.
+For a source about the user it returns facts that matter to the question in view of the documents, not facts that merely
+resemble it: "I am allergic to shellfish" resembles no question about a soup. Documents are searched with the question
+alone, and with the question and each relevant fact.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class PersonalRetriever:
             more = self._inner.retrieve([Request(explained, self._world, k=_CANDIDATES // 2)])[0]
             passages += [piece for piece in more if piece.id not in wanted]
         if not facts:
-            # Without facts there is nothing to join; only Chinese passages gain by another order.
+            # Without facts there is nothing to join, but Chinese passages still profit from reranking.
             options = self._ranker.rank(context, facts, passages) if chinese else []
             return Joint((), tuple(passages), tuple(options)) if chinese else NO_JOINT
         options = self._ranker.rank(context, facts, passages, quick=True)
@@ -146,7 +146,7 @@ class PersonalRetriever:
         near = sorted(facts, key=lambda fact: (-bearing.get(fact.id, -1.0), -fact.relevance))
         useful = sorted(near, key=lambda fact: not _is_of_turn(fact, context))[:_SEARCHED_WITH]
         again = [Request(context, self._world, k=2, given=(replace(fact, relevance=1.0),)) for fact in useful]
-        # What happened to somebody is the matter of rules that the question does not name: "My hens died yesterday."
+        # A rule about an event may share no word with the question: search for the event too: "My hens died yesterday."
         again += [
             Request(replace(context, turns=(Turn("user", fact.text),)), self._world, k=2)
             for fact in useful
@@ -197,12 +197,12 @@ class PersonalRetriever:
                 Evidence(fact.passage, relevance, {**fact.scores, "bears": bears, "resembles": fact.relevance})
             )
         ranked.sort(key=lambda fact: -fact.relevance)
-        # What bears on one sentence may not on another: whoever reads a sentence chooses among all of them.
+        # Each sentence may need other facts, so return many and let the reader choose.
         most = request.k if about_user and not decided else max(request.k, MOST_FACTS)
         return Found(ranked[:most], getattr(plain, "warnings", ()))
 
     def _alike(self, question: str, told: Sequence[Evidence]) -> dict[str, float]:
-        """How near sentences of this dialogue come to a question about the user; memory's own were searched."""
+        """Score sentences of this dialogue for a question about the user; stored facts already have scores."""
         if not told:
             return {}
         if asks_for_everything(question):
@@ -221,14 +221,14 @@ class PersonalRetriever:
         wanted = [key for key in first if key not in request.without and key in by_id]
         order = list(dict.fromkeys([*wanted[: 3 if chinese else 2], *found]))
         pieces = [found.get(key) or by_id[key] for key in order]
-        if chinese:  # whoever compares sources reads the relevance of the first
+        if chinese:  # the first piece's relevance is used to compare sources
             most = max(request.k, len(plain)) + 1
             return Found(sorted(pieces[:most], key=lambda piece: -piece.relevance), getattr(plain, "warnings", ()))
         return Found(pieces[: max(request.k, len(plain))], getattr(plain, "warnings", ()))
 
 
 def _is_of_turn(fact: Evidence, context: Context) -> bool:
-    """Whether a fact was told with the question: it is most likely the reason why it is asked."""
+    """Whether a fact was stated with the question, and so is probably the reason for it."""
     learned = (*context.learned.added, *context.learned.joined)
     if any(row.id == fact.passage.id for row in learned):
         return True
@@ -253,7 +253,7 @@ def _with_roles(context: Context, facts: Sequence[Evidence]) -> Context:
 
 
 def _of_own_group(context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> dict[str, float]:
-    """The fact by which a row or column of the best table is the user's: "Students pay the members' price"."""
+    """Return the fact that selects the user's row or column of the best table: "Students pay the members' price"."""
     best = next((each for each in options[:_ROWS_WITHIN] if read_row(each.sentence) is not None), None)
     if best is None or question_kind(context.last) not in {"amount", "choice"}:
         return {}

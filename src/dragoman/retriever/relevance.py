@@ -32,7 +32,7 @@ class Terms:
         for token in carried:
             if token not in mine and frequencies.get(token, 0):
                 weights[token] = CARRIED * idf(rows, frequencies[token])
-        words = dict.fromkeys(own)  # not the set: sums round by their order, and a set's is another in every process
+        words = dict.fromkeys(own)  # not the set: its order differs between processes, and sums are rounded by order
         total = sum(weights[token] for token in words)
         missing = sum(weights[token] for token in words if not frequencies.get(token, 0))
         return cls(weights, mine, missing / total if total else 0.0)
@@ -93,8 +93,8 @@ class Calibration:
 SEMANTIC = Calibration(-5.54, {"cosine": 7.66, "coverage": 3.39, "unseen": -0.63, "numbers": 2.08})
 LEXICAL = Calibration(-2.27, {"coverage": 2.63, "rarest": 1.42, "unseen": -1.13, "numbers": 1.83})
 CHINESE = Calibration(-2.72, {"characters": 3.18, "numbers": 1.3})
-# Set by hand on the shipped conversations and those of benchmarks/agents: they are all the labelled statements about
-# a person that there are.
+# Set by hand on the shipped conversations and those of benchmarks/agents, the only labelled statements about
+# a person.
 STATEMENT = Calibration(-6.7, {"cosine": 20.0, "coverage": 1.0})
 
 

@@ -1,4 +1,4 @@
-"""Another retriever's candidates, put in order by a reranker behind an endpoint."""
+"""Rerank another retriever's candidates by a reranker behind an endpoint."""
 
 from __future__ import annotations
 

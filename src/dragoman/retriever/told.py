@@ -1,6 +1,6 @@
 """Facts from earlier turns of this dialogue that memory did not keep.
 
-Memory keeps what will still matter next year, and rather too little than too much. A question of the same dialogue may
+Memory stores what will still matter next year, and leaves out the rest. A question of the same dialogue may
 rest on any sentence before it: "Son Sam, 9." - "May he use the big slide?".
 """
 
@@ -51,7 +51,7 @@ TOLD = "told"
 
 
 def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceName) -> list[Evidence]:
-    """The user's statements before the last turn that add something to the `facts` that memory holds."""
+    """Return the user's statements before the last turn that add something to `facts`, which memory has stored."""
     held = {word for fact in facts for word in _words(fact.text)}
     newer = {_shape(fact.text): _numbers(fact.text) for fact in facts if _numbers(fact.text)}
     latest: dict[str, Evidence] = {}
@@ -59,9 +59,9 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
         if turn.speaker != "user":
             continue
         if form(turn.text).act == "forget":
-            latest.clear()  # whatever it was, it must not come back from the dialogue
+            latest.clear()  # the deleted fact must not come back from the dialogue
             continue
-        # What the reply said back was learned; where memory holds it no longer, it was corrected.
+        # Acknowledged facts were learned; if memory no longer has them, they were corrected.
         learned = reply.text.startswith(ACKNOWLEDGES)
         held_words = held | (_words(reply.text) if learned else set())
         said = without_conclusions(spelt(own_words(turn.text)))
@@ -83,7 +83,7 @@ def told_facts(context: Context, facts: Sequence[Evidence], *, source: SourceNam
 
 
 def _clauses(text: str, *, whole: bool) -> list[str]:
-    """The sentences of a turn; where memory took something from it, their clauses, so that only the rest is left."""
+    """Split a turn into sentences, or into clauses if memory has learned some of them."""
     units = list(sentences(text))
     return (
         units if whole else [part.strip(" ,.") for unit in units for part in _CLAUSE.split(unit) if part.strip(" ,.")]
@@ -91,7 +91,7 @@ def _clauses(text: str, *, whole: bool) -> list[str]:
 
 
 def _current(sentence: str, newer: Mapping[str, tuple[str, ...]]) -> str:
-    """A Chinese sentence without the clauses in which memory has another number by now: "我女儿15岁" after "是16岁"."""
+    """Drop clauses of a Chinese sentence whose number memory has corrected: "我女儿15岁" after "是16岁"."""
     clauses = re.split("(?<=[，,；;])", sentence)
     kept = [clause for clause in clauses if not _is_outdated(clause, newer)]
     return sentence if len(kept) == len(clauses) else "".join(kept).rstrip("，,；;")

@@ -66,12 +66,12 @@ class Hosted:
         self.quota = quota
         usage: StorageUsage | None = getattr(assistant.store, "usage", None)
         self.stock = Stock() if usage is None else SharedStock(usage)
-        memory: Any = assistant.memory  # of some kind that may know no limit
+        memory: Any = assistant.memory  # a kind of memory that may have no limit
         if hasattr(memory, "most_facts"):
             memory.most_facts = quota.facts
         if hasattr(memory, "count_chats"):
             memory.count_chats = partial(count_chats, assistant.store)
-        if assistant.files is not None:  # whoever erases everything of a user, here or by a command, finds these
+        if assistant.files is not None:  # erasing all data of a user, here or by a command, finds these
             assistant.files.use(state)
             assistant.files.recount = self.stock.recount
         self._call = call
@@ -140,7 +140,7 @@ class Hosted:
                 await self._call(lambda under=under: lines.clear(under, line, apart=beside))  # type: ignore[misc]
 
     def _whose(self, caller: Caller) -> tuple[str, str]:
-        """The owner as the store knows it: other servers may use another name for the agent."""
+        """Return the owner as the store knows it, since other servers may use another name for the agent."""
         return caller.tenant or self.assistant.tenant, caller.user
 
     def source(self, name: str) -> Source:

@@ -72,7 +72,7 @@ class Service:
         if not agents:
             raise InputError("There is no agent to serve.", remedy="Name at least one.")
         self.settings = settings or ServiceSettings()
-        fair = ledger is not None  # without keys there is one user, who may have all threads
+        fair = ledger is not None  # without keys there is a single user, who may use all threads
         self.threads = ServiceThreads(fair=fair)
         self.agents = {
             name: Hosted(name, *parts, self.settings.quota, self.threads.query) for name, parts in agents.items()
@@ -136,10 +136,10 @@ class Service:
         watches = [watch(hosted, ask) for watch in self.watchers]
         work = partial(self._runner.events, hosted, caller, ask, began, watches=watches, after=after)
         submit = partial(self.turn_queue.submit, line, eager=eager, whose=caller.whose)
-        async with self.alone("line", *line):  # here and over all servers turns stand in the same order
+        async with self.alone("line", *line):  # turns have the same order here and across servers
             if not ask.control.keep:  # it deletes nothing, and other servers do not know its dialogue
                 return submit(partial(work, is_counted=False))
-            # In a thread, however short the text is: nothing that a user wrote is parsed on the event loop.
+            # In a thread even for short texts, since users' text is never parsed on the event loop.
             wish = await self.threads.parse(asks_to_forget, ask.text, caller.whose)
             if not ask.control.writes_memory:
                 wish = "nothing"
@@ -147,7 +147,7 @@ class Service:
                 wish == "confirmation" and await self._quiet.is_asked(hosted, caller, line)
             )
             around = self._quiet.around(hosted, caller, line, wish, deletes=deletes)
-            # Who has no room left can still ask to forget.
+            # A caller without storage left can still delete.
             work = partial(work, is_counted=wish == "nothing")
             if hosted.usher is None:
                 return submit(work, around=around)
@@ -161,7 +161,7 @@ class Service:
     async def admit(self, caller: Caller) -> None:
         """Count a turn, or an operation of similar cost, against the caller's limits."""
         if self.ledger is not None and caller.limits != NO_LIMITS:
-            # In a thread, however near the ledger is: it writes, and may wait for other writers.
+            # In a thread even with a local ledger, since it writes and may wait for other writers.
             await self.threads.query(partial(self.ledger.admit, caller.key, caller.limits, time.time()))
 
     # Everything else
@@ -171,7 +171,7 @@ class Service:
     ) -> T:
         """Run a function for a caller in a thread; raises an error if too many run already."""
         hosted = self.hosted(agent)
-        # In the thread too: a new tenant's seat takes long.
+        # In the thread too, since creating a new tenant's seat takes long.
         return await self.call(lambda: chore(hosted.seat(caller), *args, **kwargs), whose=caller.whose)
 
     async def read_in(
@@ -223,7 +223,7 @@ class Service:
         async with self.alone(*mine), self.turn_queue.hush((*mine, dialogue)):
             await hosted.clear(caller, dialogue)
             removed = await self.do(caller, agent, chats.forget_chat, dialogue)
-        self.later(lambda: self.ends.drop(mine, dialogue))  # nobody goes on with it
+        self.later(lambda: self.ends.drop(mine, dialogue))  # the dialogue cannot be continued any more
         self.pending_responses.clear(mine)
         return removed
 
@@ -264,7 +264,7 @@ class Service:
                 try:
                     entry = await self._counted(self.ledger.find, str(key))
                 except DragomanError:
-                    continue  # whoever calls next is told what is wrong with the ledger
+                    continue  # the next caller gets the ledger's error
                 if entry is None or entry[0].revoked is not None:
                     self.turn_queue.end(key, invalid_key())
 
@@ -277,7 +277,7 @@ class Service:
             await self.call(lambda hosted=hosted: _recover(hosted))  # type: ignore[misc]  # early binding
         self.ready = True
         for hosted in self.agents.values():
-            # Other servers may share the folder: what they are about to read is not a day old.
+            # Other servers may share the folder, so spare files that are less than a day old.
             since = self._made if hosted.lines is None else self._made - DAY
             await self.call(lambda hosted=hosted, since=since: sweep(hosted.state, since))  # type: ignore[misc]  # early
 

@@ -30,7 +30,7 @@ class ServiceThreads:
         self._askers = FairPool(_ASKERS, "dragoman-asker", fair=False)
         self._asking = FairShare(_WAITING_ASKERS)
         self._parsers = FairPool(_PARSERS, "dragoman-parser", fair=fair)
-        # Files have threads of their own: one that takes hours must not delay everything else.
+        # Files have their own threads, so that one that takes hours does not delay other work.
         self._readers = FairPool(_READERS, "dragoman-reader", fair=fair)
         self.reading = FairShare(_WAITING_READERS)
         self._running: set[Future[Any]] = set()
@@ -73,7 +73,7 @@ class ServiceThreads:
         return any(not running.done() for running in tuple(self._running))
 
     def close(self) -> None:
-        """Drop what has not begun, and give what runs a moment to finish."""
+        """Cancel waiting functions, and give running ones a moment to finish."""
         for pool in (self._chores, self._readers, self._askers, self._parsers):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(tuple(self._running), timeout=_LAST_SECONDS)

@@ -85,10 +85,10 @@ def _retriever(kind: str, path: str) -> Use:
 def _unified(path: str, options: Mapping[str, Any]) -> Use:
     shape = options.get("shape") or {}
     tables: dict[str, Mapping[str, str | bool]] = {"planner": {"kind": "acting", "part": path}}
-    if shape.get("style") != "safari":  # SAFARI judges nothing: another retriever finds its evidence
+    if shape.get("style") != "safari":  # SAFARI's model scores no evidence, so another retriever finds it
         tables["retriever"] = {"kind": "evaluating", "part": path}
     tables["reader"] = {"kind": "unified", "part": path}
-    aware = "check" in (options.get("offsets") or {})  # it was learned
+    aware = "check" in (options.get("offsets") or {})  # the part learned to plan after reading
     note = "The roles share one model; each may also be used alone."
     return Use(tables, note + (" planner.aware = true plans after reading what there is." if aware else ""))
 

@@ -37,7 +37,7 @@ def check_sides(kind: str, train: Corpus, dev: Corpus) -> None:
             check_classes(truths, what="retrieve", side=side, held_out=is_held_out(dev))
         refuse_contradictions(sides["training"], [example.gold.retrieve for example in sides["training"]])
     elif labels == ("plan",):
-        for side, examples in sides.items():  # a rare plan is no mistake: one turn of it is enough
+        for side, examples in sides.items():  # rare plans are legitimate: one turn is enough
             plans = [example.gold.plan for example in examples]
             check_classes(plans, what="plan", side=side, least=1, held_out=is_held_out(dev))
         plans = [example.gold.plan for example in sides["training"]]

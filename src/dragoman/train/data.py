@@ -77,7 +77,7 @@ def read_sides(
     for side in (train, *((aux,) if aux else ())):
         _warn_of_leaks(side, dev)
     if dev.passages == train.passages:
-        dev = replace(dev, passages=train.passages)  # one and the same, not twice in memory
+        dev = replace(dev, passages=train.passages)  # share one copy in memory
     return train, dev, aux
 
 

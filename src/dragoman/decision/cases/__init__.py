@@ -1,1 +1,1 @@
-"""Parts of rules that hold in a case of their own: exceptions, one of two values, one place only."""
+"""Special cases of rules: exceptions, one of two values, waiting times, one place only."""

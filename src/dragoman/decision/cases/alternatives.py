@@ -1,6 +1,6 @@
-"""Which of the two values of a sentence is the user's: "at most eight on a full plot and four on a half plot".
+"""Choose the user's value of a sentence with two: "at most eight on a full plot and four on a half plot".
 
-Where no fact says which group is the user's and both groups are kinds of one thing, the question to ask back.
+If no fact says which group is the user's and both are kinds of one thing, return the question to ask back.
 """
 
 from __future__ import annotations

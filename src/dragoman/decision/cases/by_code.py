@@ -67,21 +67,21 @@ def by_code(  # noqa: PLR0911 - one return a way to decide
     asked_part = part_asked_for(question, text)
     decision = applies(f"{heading}: {asked_part}" if heading else asked_part, facts, question, today=today)
     if decision.verdict == "none" and facts and takes_back(rule.sentence, rule.following):
-        # The sentence before says what it is about; the case alone says for whom.
+        # The sentence before names the subject; the exception says only for whom it holds.
         other = applies(rule.following, facts, _PLAIN_QUESTIONS.get(read_question(question).target, ""))
         if other.verdict in ("yes", "no") and other.fact:
             return other
     parts = split(text) if asked_part == text and decision.verdict == "none" and facts else []
-    if len(parts) > 1:  # one part may be decided where another cannot be read
+    if len(parts) > 1:  # one part may be decided even if another cannot be read
         each = [applies(f"{heading}: {part}" if heading else part, facts, question, today=today) for part in parts]
         decision = next((d for d in each if d.verdict in ("yes", "no") and d.fact), decision)
     if decision.verdict == "yes" and not decision.fact and negated(rule.sentence):
-        return replace(decision, verdict="none")  # a denial is no permission unless a fact makes it one
+        return replace(decision, verdict="none")  # a negation permits only if a fact makes it so
     return decision
 
 
 def part_asked_for(question: str, rule: str) -> str:
-    """The part between semicolons that a question is about; the whole rule where no part alone has its words.
+    """Return the part between semicolons that a question is about; the whole rule if no single part has its words.
 
     "The first course is for children of 7 to 12; the dinghy course for who is 13" says two things.
     """
@@ -98,7 +98,7 @@ def part_asked_for(question: str, rule: str) -> str:
 def by_waiting_time(
     question: str, facts: Sequence[str], rule: RuleSentence, analyse: Analyse, today: date | None
 ) -> Decision | None:
-    """Decide a sentence by how long ago it is what the user tells."""
+    """Decide a sentence with a waiting time by how long ago the user's event was."""
     passage = rule.passage
     return waited(rule.sentence, facts, question, analyse, today, (passage.title, *passage.headings))
 

@@ -1,4 +1,4 @@
-"""Sentences that belong to the rule before them: exceptions, and cases in which another price holds."""
+"""Detect sentences that belong to the rule before them: exceptions and special prices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def takes_back(sentence: str, following: str) -> bool:
 
 
 def with_exception(sentence: str, passage: str) -> str:
-    """A sentence of a passage, with the one after it where that takes something back."""
+    """Append the next sentence of a passage if it is an exception."""
     units = sentences(passage)
     place = units.index(sentence) + 1 if sentence in units else len(units)
     following = units[place] if place < len(units) else ""

@@ -1,4 +1,4 @@
-"""Rules that hold in one place only, against where the user is: "Microwaves are allowed in Block B only"."""
+"""Compare rules that hold in one place only with the user's place: "Microwaves are allowed in Block B only"."""
 
 from __future__ import annotations
 

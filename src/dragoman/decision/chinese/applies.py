@@ -1,4 +1,4 @@
-"""Does a Chinese rule apply to this user? Its clauses against the user's facts, for what a question asks."""
+"""Does a Chinese rule apply to this user? Compares its clauses with the user's facts and the question."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OUTSIDE = 0.8
 def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = "") -> Decision:
     """Decide a question by a sentence of the documents and the user's facts.
 
-    `path` are the headings above the sentence. The verdict is "none" where the sentence does not speak to the question.
+    `path` are the headings above the sentence. The verdict is "none" if the sentence does not answer the question.
     """
     question, facts = question[:LONGEST_FACT], [fact[:LONGEST_FACT] for fact in facts]
     user = user_case(tuple(facts), question)
     goal = target(question)
     full_question = user.question
     heading = path.rsplit(maxsplit=1)[-1] if path.split() else ""
-    # A heading or label that the question names is its matter, not a group of people.
+    # A heading or label that the question names is its subject, not a group of people.
     groups = [
         each for each in (split_label(sentence)[0], heading) if each and not content(each) <= content(full_question)
     ]
@@ -53,9 +53,9 @@ def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = ""
     clauses = [_under(clause, heading) if named else clause for clause in rule_clauses(sentence, verb)]
     speaks = any(
         _speaks_to(clause, path, full_question) for clause in clauses
-    )  # the clauses of a sentence share its matter
+    )  # the clauses of a sentence share its subject
     rulings = [ruling for clause in clauses if speaks and (ruling := _ruling(clause, goal, user)) is not None]
-    if not about:  # far from the question in words: only what a fact decides counts
+    if not about:  # few words in common with the question: only a decision by a fact counts
         rulings = [ruling for ruling in rulings if ruling[1].fact]
     if not rulings:
         outside = [
@@ -65,7 +65,7 @@ def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = ""
             return Decision("none", fact=outside[0].fact, reason="for others", confidence=0.1)
         return _by_calendar(sentence, facts, question)
     # Of two clauses of equal weight the refusal counts, since every rule must be met.
-    # To belong to a group says more than to stand outside of another.
+    # Membership in one group counts more than not belonging to another.
     outside_of = [ruling for ruling in rulings if ruling[1].fact and ruling[1].confidence <= OUTSIDE]
     if any(ruling[1].fact and ruling not in outside_of for ruling in rulings):
         rulings = [ruling for ruling in rulings if ruling not in outside_of]
@@ -73,7 +73,7 @@ def decide(sentence: str, facts: Sequence[str], question: str, *, path: str = ""
 
 
 def is_exception(sentence: str) -> bool:
-    """Whether a sentence takes something back from the one before it: "坐电动轮椅的住户除外。"."""
+    """Whether a sentence is an exception to the one before: "坐电动轮椅的住户除外。"."""
     return re.match("[^，。]{1,20}除外。?$|但|不过", sentence) is not None
 
 
@@ -111,7 +111,7 @@ def _ruling(clause: RuleClause, goal: Target, user: UserCase) -> tuple[float, De
     if ruling is None:
         return None
     own = content(clause.subject)
-    # What the question itself names counts before what is said of all: "导盲犬可以" before "宠物不能".
+    # A clause on what the question names comes before a general one: "导盲犬可以" before "宠物不能".
     return (ruling[0] + 1.0, ruling[1]) if len(own) > 1 and own <= content(user.original) else ruling
 
 
@@ -130,7 +130,7 @@ def _permission(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float
         case "free", _ if re.search("可以|能", clause.text):
             return _decision(clause, "yes", truth, 2.5 if grouped else 1.0) if truth.holds else None
         case "permit", _:
-            if not truth.holds:  # who is let in by a number is a bound for all others
+            if not truth.holds:  # a bound that admits some excludes all others
                 return _decision(clause, "no", truth, 1.4) if truth.by_bound and _is_bound(clause) else None
             return _decision(clause, "yes", truth, 2.5 if grouped else 1.0)
         case "forbid", _:
@@ -186,7 +186,7 @@ def _money(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, Dec
 
 
 def _payment(clause: RuleClause, truth: Truth, user: UserCase) -> tuple[float, Decision] | None:
-    """Whether something must be paid: by what rules say of money, else by what they demand."""
+    """Decide whether something must be paid, by clauses on money, else by demands."""
     ruling = _money(clause, truth, user)
     return ruling if ruling is not None or clause.effect != "require" else _duty(clause, truth, user)
 
@@ -220,7 +220,7 @@ def _is_about(text: str, question: str) -> bool:
 
 
 def _speaks_to(clause: RuleClause, path: str, question: str) -> bool:
-    """Whether what a clause says of its people shares a word with the question: who they are is not what is asked."""
+    """Whether a clause, apart from its group of people, shares a word with the question."""
     act = clause.text
     for group in clause.groups:
         who = re.match("[^的]{1,20}的(?:人|孩子|读者|学员|客人|乘客)?", group.text)

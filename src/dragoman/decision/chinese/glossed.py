@@ -1,4 +1,4 @@
-"""A turn whose texts are glosses, for what reads English only."""
+"""A turn with its texts as English glosses, for models that read only English."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Glossed:
 
 
 def glossed(context: Context, facts: Sequence[Evidence], options: Sequence[Option]) -> Glossed:
-    """The glosses of a turn, with the ids of what they stand for."""
+    """Return the glosses of a turn, with the ids of the original texts."""
     glossed_facts = {fact.id: _fact(fact) for fact in facts}
     turns = tuple(replace(turn, text=gloss(turn.text)) for turn in context.turns)
     return Glossed(

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a pattern is easier to check in one piece
-"""What a Chinese question asks for, and the facts about whom it is about."""
+"""Parse a Chinese question: its target, and the facts about the person it is about."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CALLED = re.compile("叫(?:做)?([一-龥]{1,4}?)(?=[，。！]|$)")
 
 @dataclass(frozen=True, slots=True)
 class UserCase:
-    """A question, with the user's facts as it needs them."""
+    """A question with the user's facts that concern it."""
 
     situation: Situation
     facts: tuple[str, ...]

@@ -36,7 +36,7 @@ class TableAnswer:
 
 
 def named_row(question: str, rows: Sequence[str], facts: Sequence[str]) -> tuple[Row, str] | None:
-    """The row whose label the question names, else the one that the user's newest fact names, and that fact."""
+    """Return the row whose label the question names, else the one that the user's newest fact names, with that fact."""
     parsed = [row for text in rows if (row := read_row(text)) is not None]
     asked = content(question)
     level = _ONE_LEVEL.search(_graded(question))
@@ -116,12 +116,12 @@ def _amount(value: str) -> float | None:
 
 
 def cell(question: str, row: Row) -> str | None:
-    """The cell of a row that a question asks for, in words; None where no column is meant more than the others."""
+    """Return the cell of a row that a question asks for, in words; None if no column fits best."""
     asked = tokens(question)
     scores = []
     for name, value in row.cells:
         if content(value) and content(value) <= content(question):
-            continue  # the question gives this cell, and asks for another
+            continue  # the question names this cell's value and asks for another cell
         shared = sum(
             1.5 if token[0] == "@" else 1.0 if len(token) > 1 else 0.5
             for token in tokens(name) & asked
@@ -164,7 +164,7 @@ def fitting_rows(
 
 
 def fits(question: str, row: Row, facts: Sequence[str]) -> Decision | None:
-    """Whether a row is for the user, by its column for whom it is, or by brackets in its label; None without such."""
+    """Whether a row is for the user, by its column for a target group or brackets in its label; None without these."""
     bracket = _BRACKET.search(row.label)
     cells = [(name, value) for name, value in row.cells if _FITS.search(name)]
     if bracket and re.search("岁|米", bracket[0]):

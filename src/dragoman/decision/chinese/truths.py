@@ -150,7 +150,7 @@ _LEAST_SHARED = 0.6
 
 
 def _tells_of(description: str, fact: str, question: str) -> bool | None:
-    """Whether a fact with a number speaks of what is counted; the number itself is half of the match."""
+    """Whether a fact with a number is about what is counted; the number itself is half of the match."""
     words = content(description)
     shared = sum(1 for token in words if token in canonical(fact))
     return matches(description, fact, question) or (shared >= _LEAST_SHARED * len(words) > 1 or None)
@@ -177,7 +177,7 @@ def _measured(fact: str, unit: str, *, scored: bool = False) -> float | None:
 
 
 def _in_their_word(ask: str, question: str) -> str:
-    """A question back that names somebody as the user does: 弟弟, where the relation alone would be said as 哥哥."""
+    """Word a question back with the user's own word for somebody: 弟弟, not a general 哥哥."""
     own = own_word(question)
     return re.sub(f"(?<=您的)(?:{KIN})", own, ask, count=1) if own else ask
 

@@ -93,7 +93,7 @@ def shares(question: str, texts: Sequence[str]) -> list[float]:
 
 
 def asking_clause(question: str) -> str:
-    """The last clause of a question for yes or no, where it says by itself what is asked; else empty."""
+    """Return the last clause of a yes or no question if it is a complete question; else empty."""
     clauses = [clause for clause in re.split("[，,。；;！!]", question) if clause.strip(" ？?")]
     last = clauses[-1] if len(clauses) > 1 and _YES_OR_NO.search(clauses[-1]) else ""
     return last if len(content(last) - _OF_AMOUNTS) >= _LEAST_ASKED else ""

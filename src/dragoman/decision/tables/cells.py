@@ -151,7 +151,7 @@ def cell_for(question: str, text: str, facts: Sequence[str], analyse: Analyse, *
 
 
 def _of_group(row: Row, facts: Sequence[str], question: str, analyse: Analyse) -> Cell | None:
-    """The cell of a row with columns for groups of people: "Women" for who said "I am a woman", lately."""
+    """Return the cell in the column of the user's group: "Women" for a user who lately said "I am a woman"."""
     columns = [(name, value, frozenset(analyse(_IN_SINGULAR.sub(_in_singular, name)))) for name, value in row.cells]
     things = categories("en").thing_words
     if any(things.search(name.lower()) for name, *_ in columns):
@@ -173,7 +173,7 @@ def _in_singular(word: re.Match[str]) -> str:
 
 
 def _for_ones_thing(row: Row, facts: Sequence[str], question: str) -> Cell | None:
-    """The cell of a row with a column for each kind of thing: "dog" for who asks about Bruno, a labrador."""
+    """Return the cell in the column of a kind of thing: "dog" for a question about Bruno, a labrador."""
     taxonomy = categories("en")
     columns = [
         (name, value, things)
@@ -237,7 +237,7 @@ def _only_cell(text: str) -> Cell | None:
 
 
 def _row_of_own(question: str, rows: Sequence[str], facts: Sequence[str], analyse: Analyse) -> tuple[str, str] | None:
-    """The row whose label a fact has, and that fact: "my town" for who lives in Tarn Bridge; the newest fact decides.
+    """Return the row whose label a fact contains, with the newest such fact: "my town" for a user in Tarn Bridge.
 
     Only for a question about something of the user's own.
     """
@@ -319,7 +319,7 @@ def row_for(
 
 
 def row_verdict(text: str, facts: Sequence[str], question: str) -> Decision | None:
-    """Whether a row is for whom the question is about: no where one of its conditions fails, yes where one holds."""
+    """Whether a row is for the person asked about: no if one of its conditions fails, yes if one holds."""
     row = read_row(text)
     if row is None or language(text) == "zh":
         return None
@@ -338,7 +338,7 @@ def row_verdict(text: str, facts: Sequence[str], question: str) -> Decision | No
 
 
 def _by_flag(row: Row, facts: Sequence[str], question: str) -> Decision | None:
-    """Yes or no of a cell whose column names something of the user's: "Dogs: no" for who comes with a dog."""
+    """Return the yes or no of a column that names something of the user's: "Dogs: no" for a user with a dog."""
     taxonomy = categories("en")
     current = situation(facts, question)
     for name, value in row.cells:
@@ -381,7 +381,7 @@ def _is_of(fact: Known, current: Situation, question: str) -> bool:
 
 
 def about(facts: Sequence[str], question: str) -> str:
-    """A question for permission about the same person and nothing else, for a rule whose topic is known to fit."""
+    """Return a permission question about the same person, for a rule whose topic is known to fit."""
     person = whom(facts, question)
     return "Can I?" if person == "me" else f"Can {person}?"
 
@@ -397,9 +397,9 @@ def _asked_for(rows: Sequence[tuple[str, Row]], question: str, analyse: Analyse)
 
 
 def _row_decision(row: Row, facts: Sequence[str], question: str) -> Decision | None:
-    """The decision by which a row is the user's: all cells that say for whom it is must fit, and one by a fact."""
+    """Decide whether a row is the user's: all cells that name a target group must fit, one of them by a fact."""
     conditions = [row.label, *(_condition(name, value) for name, value in row.cells if _FOR_WHOM.search(name))]
-    # Which row is the user's does not depend on what of it is asked for, but on whom the question is about.
+    # The user's row depends only on the person asked about, not on the column.
     asked = question if language(question) == "zh" else f"How much is it for {whom(facts, question)}?"
     decisions = [_decision((condition, _ANY_PRICE), facts, asked) for condition in conditions]
     measures = [value for name, value in row.cells if _OF_BODY.search(value) and not _FOR_WHOM.search(name)]
@@ -428,7 +428,7 @@ def whom(facts: Sequence[str], question: str) -> str:
 
 
 def _condition(name: str, value: str) -> str:
-    """For whom a row is, as the subject of a rule: `Age: 7 to 9` is "people aged 7 to 9"."""
+    """Word the target group of a row as the subject of a rule: `Age: 7 to 9` is "people aged 7 to 9"."""
     if language(value) == "zh":
         return value if "岁" in value or not re.search("年龄", name) else f"{value}岁"
     return f"people aged {value}" if re.search(r"\bage", name, re.IGNORECASE) else value

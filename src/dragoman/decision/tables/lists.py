@@ -1,4 +1,4 @@
-"""Questions that the points of a list answer: the cheapest, the longest, which are free, which are under 16 euros."""
+"""Answer questions from the points of a list: the cheapest, the longest, the free ones, those under 16 euros."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def points(text: str) -> list[str]:
 
 
 def pick_points(question: str, text: str, analyse: Analyse, *, heading: str = "") -> list[str]:
-    """The points of a list that a question asks for by comparing them; none where it does not, or means all of them.
+    """Return the points that a question selects by comparing them; none if it does not, or if it means all.
 
     All of them are what "Which rooms are there?" asks for where the heading is "Rooms".
     """
     items = points(text)
-    if len(items) < _LEAST or read_row(items[0]) is not None:  # a table is looked up by its columns
+    if len(items) < _LEAST or read_row(items[0]) is not None:  # tables are searched by column elsewhere
         return []
     rows = [_row(item) for item in items]
     choice = pick(question, rows)
@@ -59,13 +59,13 @@ def pick_points(question: str, text: str, analyse: Analyse, *, heading: str = ""
 
 
 def means_all(question: str, heading: str, analyse: Analyse) -> bool:
-    """Whether a question asks for what a heading names, and for nothing of it in particular: "When are you open?"."""
+    """Whether a question asks for all that a heading names: "When are you open?"."""
     asked = roots(analyse(question)) - GENERAL
     return bool(asked) and asked <= roots(analyse(heading))
 
 
 def with_points(sentence: str, text: str) -> str:
-    """A sentence that ends in a colon with the points that stand below it in its passage; others as they are."""
+    """Append to a sentence that ends in a colon the points below it; other sentences stay unchanged."""
     place = text.find(sentence) if sentence.rstrip().endswith((":", "：")) else -1
     if place < 0:
         return sentence

@@ -69,7 +69,7 @@ def range_from(
 
 
 def likely_hour(minutes: int, *, ambiguous: bool) -> int:
-    """Minutes of the day; an hour of either half is the afternoon's up to six, the morning's from seven on."""
+    """Return minutes of the day; an ambiguous hour means the afternoon up to six, the morning from seven on."""
     return minutes + 720 if ambiguous and 60 <= minutes < 420 else minutes
 
 
@@ -85,7 +85,7 @@ def this_minute(match: re.Match[str], now: datetime, tense: Tense) -> LocalSpan 
 
 
 def between_now_and(other: LocalSpan | None, now: datetime, *, back: bool, to_the_minute: bool) -> LocalSpan | None:
-    """The period between now and the start of another one, which is before now where `back` is true."""
+    """Return the period between now and the start of another one; with `back`, that one lies before now."""
     if other is None or other.start is None:
         return None
     here = now.replace(tzinfo=None, second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""How long somebody must wait after an event, against how long ago it was: "I had a tattoo three months ago"."""
+"""Compare a required waiting time with how long ago an event was: "I had a tattoo three months ago"."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WAITED = "waited"
 
 
 def tells_of_an_event(fact: str) -> bool:
-    """Whether a fact tells what happened to somebody: "I got a tattoo last week", not "I live in Porto"."""
+    """Whether a fact states an event: "I got a tattoo last week", not "I live in Porto"."""
     return _EVENT.search(fact) is not None
 
 
@@ -63,7 +63,7 @@ def waited(  # noqa: PLR0917 - what a decision is made of
     today: date | None = None,
     headings: Sequence[str] = (),
 ) -> Decision | None:
-    """Whether an event that a fact tells is as long ago as a sentence demands; None where it demands nothing.
+    """Whether an event in a fact is as long ago as a sentence demands; None if it demands nothing.
 
     Under `headings` such as "Waiting times", every length of time is one to wait.
     """
@@ -86,7 +86,7 @@ def waited(  # noqa: PLR0917 - what a decision is made of
     events = [fact for fact in facts if _PAST.search(fact) and (roots(analyse(fact)) - GENERAL - CALENDAR) & words]
     if not events or any(quantity.kind == "duration" for quantity in quantities(normalise(events[-1]))):
         return None
-    # It happened, and nobody knows when.
+    # The event happened at an unknown time.
     happened = second_person(events[-1])
     ask = f"{happened[:1].upper()}{happened[1:]}: how long ago was that?"
     clause = times[0].shown
@@ -96,7 +96,7 @@ def waited(  # noqa: PLR0917 - what a decision is made of
 
 
 def _event_part(sentence: str) -> str:
-    """What a sentence says that the time runs from: behind "after", or before a colon; else all of it."""
+    """Return the event from which the time runs: what follows "after", or precedes a colon; else the whole sentence."""
     label, colon, _ = sentence.partition(":")
     if colon and len(label) <= _LONGEST_LABEL:
         return label

@@ -40,7 +40,7 @@ def cohen_kappa(one: Sequence[Hashable], two: Sequence[Hashable]) -> float:
 
 
 def percentage_agreement(ratings: Ratings) -> float:
-    """The share of pairs of annotators who said the same, over all items: Fleiss' mean P_i, in [0, 1]."""
+    """Return the share of annotator pairs with equal answers, over all items: Fleiss' mean P_i, in [0, 1]."""
     raters = _raters(ratings)
     if raters < 2:
         return math.nan

@@ -81,7 +81,7 @@ def read_key(path: Path) -> dict[str, SheetItem]:
 def read_sheet(
     path: Path, key: Mapping[str, SheetItem]
 ) -> tuple[dict[str, dict[JudgedQuality, int]], dict[str, str], list[Problem]]:
-    """An annotator's answers and comments, and everything wrong with the sheet; changed text does no harm."""
+    """Read an annotator's answers and comments, and all errors of the sheet; edited texts are ignored."""
     answers: dict[str, dict[JudgedQuality, int]] = {}
     comments: dict[str, str] = {}
     problems: list[Problem] = []
@@ -114,7 +114,7 @@ def read_sheet(
 
 
 def read_sheets(paths: Sequence[Path], key_path: Path) -> Verdicts:
-    """The outcome of all sheets; where anything is wrong, one error that names every place."""
+    """Return the outcome of all sheets, or raise one error that names every faulty place."""
     key = read_key(key_path)
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("A sheet is given twice.", remedy="Give each annotator's sheet once.")

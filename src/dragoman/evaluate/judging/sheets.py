@@ -1,7 +1,7 @@
 """Sheets for human judges: the same turns of every system, blinded, shuffled anew for each annotator.
 
 UniMS-RAG Table VIII and SAFARI Table 9: coherence from 1 to 5, consistency with the persona and with the knowledge as
-0 or 1, three annotators, one hundred turns a system. Which reply is whose stands in a key that annotators do not get.
+0 or 1, three annotators, one hundred turns a system. A key, which annotators do not get, maps replies to systems.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def export(
     grounded: bool = True,
     html: bool = True,
 ) -> Sheets:
-    """Write a sheet for each annotator beside `out`, and the key; nothing that is there already is overwritten.
+    """Write a sheet for each annotator beside `out`, and the key; existing files are not overwritten.
 
     `grounded` takes only turns with gold evidence, as the papers did. All systems are judged on the same turns.
     """
@@ -172,7 +172,7 @@ def page(items: Mapping[str, JudgeRow], title: str) -> str:
         context, persona, knowledge, reply = _columns(row)
         rows.append({"id": code, "context": context, "persona": persona, "knowledge": knowledge, "reply": reply})
     content = json.dumps({"title": title, "items": rows}, ensure_ascii=False)
-    # text in a script element ends at the first "</", whatever it stands in
+    # a script element ends at the first "</", even inside a string
     return _TEMPLATE.read_text(encoding="utf-8").replace("{{ITEMS}}", content.replace("<", "\\u003c"))
 
 

@@ -65,7 +65,7 @@ class BatchOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A set as it is sent to another process: only what systems read besides the turns of their batches."""
+    """The part of a set sent to another process: what systems read besides the turns of their batches."""
 
     sources: tuple[Source, ...]
     language: str

@@ -1,4 +1,4 @@
-"""One set of an experiment as it is measured: opened, split, limited, with its problems reported."""
+"""A data set as an experiment measures it: opened, split, limited, with its problems reported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An outcome as two lines of JSON: the reply with its trace, and, because they differ between runs, its timings.
 
-`core/codec` would do, at ten times the price: a run has a line a turn and system, each with a dozen values. Evidence
+`core/codec` would work but is ten times slower, and a run has a line for each turn and system. Evidence
 that stands in several notes of a turn is written once, under `found`, and named by its number.
 """
 

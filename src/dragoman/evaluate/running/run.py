@@ -1,4 +1,4 @@
-"""One run of an experiment: open the sets, train parts, answer the turns, compute the figures, write all of it."""
+"""One run of an experiment: open the sets, train parts, answer the turns, compute the figures, write results."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Run:
     def _prepare(self, sets: Sequence[_OpenedSet], folder: RunFolder) -> None:
         """Load what the columns need, and fetch the weights of the rows, before the first turn is answered.
 
-        A critic that is missing would otherwise be noticed only after all replies are written.
+        Otherwise a missing critic would fail only after all replies are written.
         """
         components = self._measures.components
         for done, component in enumerate(components):

@@ -87,7 +87,7 @@ class RunFolder:
         before = self.done(block, system)
         files = self._files(block, system)
         lines = [outcome_lines(outcome) for outcome in outcomes]
-        del self._lengths[block, system]  # until both are written: then the next call looks, and cuts what is uneven
+        del self._lengths[block, system]  # until both are written; otherwise the next call cuts the longer file
         with file_errors(files[0]):
             for file, texts in ((files[1], [times for _, times in lines]), (files[0], [row for row, _ in lines])):
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _add(file: Path, text: str) -> None:
             while data:
                 data = data[opened.write(data) :]
         except BaseException:
-            with suppress(OSError):  # what stays torn is cut on the next opening
+            with suppress(OSError):  # a torn line is cut when the folder is next opened
                 opened.truncate(before)
             raise
 

@@ -85,7 +85,7 @@ def _earlier(folder: RunFolder) -> dict[str, Json] | None:
     try:
         manifest, kept = json.loads(text), json.loads(folder.read(_KEPT) or "{}")
         described = manifest["experiment"]
-        # What was kept goes first: a row that the last run left out stands there as it was when it ran.
+        # Kept entries override: for a row that the last run left out, they have the settings with which it ran.
         described["systems"] = list({**_by_name(described["systems"]), **kept.get("systems", {})}.values())
         described["data"] = list({**kept.get("sets", {}), **_by_name(described["data"])}.values())
         manifest["data"] = {**kept.get("files", {}), **manifest["data"]}

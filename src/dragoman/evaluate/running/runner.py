@@ -2,8 +2,8 @@
 
 A batch is a shard: workers, here or elsewhere, answer it (`batch_worker.py`), and outcomes are written in the order of
 turns. A batch's candidates go into a store under their scopes, once for all systems; then every system answers the
-batch. What systems have in common is asked once (`evaluate/systems/memo.py`). Scopes that no later batch is likely to
-need are forgotten, so that memory does not grow with the set. A run that was stopped goes on where the rows end: the
+batch. Identical model calls of systems are made once (`evaluate/systems/memo.py`). Scopes that no later batch is likely
+to need are dropped, so that memory does not grow with the set. A run that was stopped goes on where the rows end: the
 batch in which it stopped is run again by every system, so that what is shared, and so what is billed, is what it would
 have been.
 """

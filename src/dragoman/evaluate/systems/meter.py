@@ -92,7 +92,7 @@ class Metered:
                     self.meter.add(_of(piece))
                 yield piece
         finally:
-            if not has_usage:  # broken off: the call was made, its tokens were never told
+            if not has_usage:  # interrupted: the call was made, but its tokens are unknown
                 self.meter.add(MeterReading(calls=1))
 
     def choose(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Sequence[Mapping[str, float]]:

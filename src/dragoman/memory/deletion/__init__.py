@@ -1,1 +1,1 @@
-"""Delete facts: what a request means, what else tells of it, what can be undone, and everything of a user."""
+"""Deletion: resolve a request, find other texts that repeat the fact, undo it, or delete all data of a user."""

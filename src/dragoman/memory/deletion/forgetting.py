@@ -1,4 +1,4 @@
-"""Which facts a request to forget means, and what else tells of them."""
+"""Find the facts that a deletion request means, and other texts that repeat them."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _ARTICLE = re.compile(r"^(?:an?|the|my|our|some|two|three)\s+", re.IGNORECASE)
 
 
 def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Analyse) -> list[Passage]:
-    """The facts that are meant: by id, by their very words, else by words and meaning together.
+    """Return the facts that a request means: by id, by exact words, else by words and meaning together.
 
-    A request that states a fact ("that I live in Bern") means that fact and none that says something else; one for what
-    is the user's own ("my allergy") means nobody else's.
+    A request that states a fact ("that I live in Bern") means only that fact; one about the user ("my allergy") means
+    no fact about somebody else.
     """
     wanted = what.strip()
     exact = [passage for passage in known if wanted == passage.id or _plain(wanted) == _plain(passage.text)]
@@ -70,7 +70,7 @@ def fitting(known: Sequence[Passage], what: str, encoder: Encoder, analyse: Anal
 
 
 def _is_of_the_user_alone(wanted: str, known: Sequence[Passage]) -> bool:
-    """Whether words for facts speak of the user, and of none of the user's people and animals."""
+    """Whether a request is about the user and none of the user's people and animals."""
     if not _FIRST_PERSON.search(wanted):
         return False
     said = {canonical(word) for word in _WORD.findall(wanted.lower())}
@@ -91,9 +91,9 @@ def _is_of_somebody_else(fact: Fact) -> bool:
 def telling(
     store: Store, scope: Scope, gone: Sequence[Passage], analyse: Analyse, *, kept: Sequence[Passage] = ()
 ) -> list[str]:
-    """What to look for in a user's dialogues and traces: the words said, the fact, its value, whoever repeated it.
+    """Return texts to search for in a user's dialogues and traces: the fact, its sentence, its value and repetitions.
 
-    A proper name in a fact is looked for by itself, unless a fact that is `kept` has it too.
+    A proper name in a fact is searched for by itself, unless a fact in `kept` has it too.
     """
     names = {name for passage in gone for name in proper_names(passage)}
     names -= {word.casefold() for passage in kept for word in _WORD.findall(f"{passage.text} {_value(passage)}")}
@@ -119,7 +119,7 @@ def proper_names(passage: Passage) -> set[str]:
 
 
 def _tells(text: str, values: Iterable[set[str]], analyse: Analyse) -> bool:
-    """Whether a turn holds all the words of a value, in whatever form and order."""
+    """Whether a turn contains all words of a value, in any form and order."""
     tokens = set(analyse(text))
     return any(value and value <= tokens for value in values)
 
@@ -132,7 +132,7 @@ def turn_texts(store: Store, scope: Scope) -> Iterator[str]:
 
 
 def sharing_sentence(rows: Sequence[Passage], gone: Sequence[Passage], analyse: Analyse) -> list[Passage]:
-    """The rows whose sentence also told a fact that is gone, each with its own text in the place of that sentence."""
+    """Return rows whose source sentence also stated a deleted fact, with that sentence replaced by their own text."""
     told = [set(analyse(passage.text)) for passage in gone]
     sentences = {passage.meta.get("said", "") for passage in gone}
     changed = []
@@ -145,7 +145,7 @@ def sharing_sentence(rows: Sequence[Passage], gone: Sequence[Passage], analyse: 
 
 
 def _told(passage: Passage) -> str:
-    """A fact with the words for its slot, without the sentence that told it: that may tell other facts too."""
+    """Return a fact with the words for its slot, without its source sentence, which may state other facts too."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 

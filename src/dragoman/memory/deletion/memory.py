@@ -1,4 +1,4 @@
-"""A memory that forgets: one fact, with a minute to undo it, or everything of a user, after a confirmation."""
+"""Memory with deletion: of one fact, with a minute to undo it, or of all data of a user, after a confirmation."""
 
 from __future__ import annotations
 
@@ -41,17 +41,18 @@ class ForgettingMemory(FactRows):
         self.recent = RecentDeletions()
 
     def forget(self, scope: Scope, what: str | None = None) -> Sequence[Passage]:
-        """Erase a user's facts that fit, or, without `what`, everything of theirs; the rows without their text.
+        """Delete a user's facts that match `what`, or without it all their data; return the rows without text.
 
-        Whoever erases everything has asked the user before. Deleted facts can be restored for a minute (`undo`).
+        To delete everything, the caller must have asked the user first. Deleted facts can be restored for a minute
+        (`undo`).
         """
         gone = self._erase(scope) if what is None else self._delete(scope, what)
         return tuple(Passage(passage.id, passage.source, "") for passage in gone)
 
     def undo(self, scope: Scope) -> Sequence[Passage]:
-        """Restore the facts of the user's last deletion; none where it is over a minute old or was undone.
+        """Restore the facts of the user's last deletion; none if it is over a minute old or already undone.
 
-        What the deletion blanked in dialogues stays blank. A fact that a newer one contradicts is not restored.
+        Turns that the deletion blanked stay blank. A fact that a newer one contradicts is not restored.
         """
         deletion = self.recent.take(scope)
         if deletion is None or self._source is None:
@@ -68,7 +69,7 @@ class ForgettingMemory(FactRows):
         return tuple(restored)
 
     def retract(self, scope: Scope, added: Sequence[str], replaced: Sequence[str] = ()) -> Sequence[Passage]:
-        """Take back what a turn taught: remove the facts it added, restore those that they replaced.
+        """Undo what memory learned from a turn: remove the facts it added, restore those that they replaced.
 
         Unlike `forget`, this leaves the dialogues as they are: the user only did not want it remembered.
         """
@@ -86,7 +87,7 @@ class ForgettingMemory(FactRows):
         return tuple(gone)
 
     def erasure(self, scope: Scope, *, dialogue: str = "") -> Erasure:
-        """What erasing everything of a user would delete; `dialogue` is one that is about to be kept."""
+        """Return what erasing all data of a user would delete; `dialogue` is one that is about to be stored."""
         facts = self._store.passages(scope, self._source.name) if self._source is not None else ()
         chats = {name for name in (*self._store.dialogues(scope), dialogue) if name and not name.startswith(ASIDE)}
         files = self.count_files(scope) if self.count_files is not None else 0
@@ -95,16 +96,16 @@ class ForgettingMemory(FactRows):
     def awaits_confirmation(self, scope: Scope, dialogue: str) -> bool:
         """Whether the last agent turn of a dialogue asked to confirm that everything is erased.
 
-        The store knows, so that the answer may come to another server than the question.
+        The store is asked, since question and answer may reach different servers.
         """
         return self._question(scope, dialogue) is not None
 
     def mentions(self, scope: Scope) -> tuple[str, ...]:
-        """Turns that hold a rare word of the facts that were deleted last, for a minute: show them, and ask."""
+        """Return, for a minute, turns with a rare word of the facts deleted last; show them to the user and ask."""
         return self.recent.mentions(scope)
 
     def forget_mentions(self, scope: Scope) -> int:
-        """Delete those turns from dialogues and traces; how many there were."""
+        """Delete those turns from dialogues and traces; return their number."""
         texts = self.recent.mentions(scope, take=True)
         if texts:
             self._store.redact(scope, sorted(texts))
@@ -112,7 +113,7 @@ class ForgettingMemory(FactRows):
         return len(texts)
 
     def _deletion(self, context: Context) -> Learned | None:  # noqa: PLR0911 - one return a kind
-        """What a turn that deletes, confirms or undoes changes; None for every other turn."""
+        """Carry out a turn that deletes, confirms or undoes, and return the change; None for other turns."""
         if self._is_confirmed(context):
             erasure = self.erasure(context.scope)
             forgotten = tuple(self.forget(context.scope))
@@ -121,7 +122,7 @@ class ForgettingMemory(FactRows):
         if is_refusal(context.last) and self._is_answer(context):
             return Learned(declined=True)
         if is_undo(context.last):
-            # A deletion first: its turn is not kept, and the reply that the store has may be older.
+            # Undo a deletion first: its turn is not stored, so the last stored reply may be an older one.
             restored = tuple(self.undo(context.scope))
             return Learned(restored=restored) if restored else Learned(forgotten=self._take_back(context))
         if is_those_too(context.last) and (count := self.forget_mentions(context.scope)):
@@ -136,7 +137,7 @@ class ForgettingMemory(FactRows):
         return Learned(forgotten=forgotten, mentions=self.mentions(context.scope))
 
     def _somebody_to_forget(self, context: Context) -> str:
-        """The name in "Forget Luna", where somebody of the user's is called so; "" for every other turn."""
+        """Return the name in "Forget Luna" if one of the user's people or animals has it; "" for other turns."""
         match = _BY_NAME.fullmatch(context.last.strip())
         if match is None or self._source is None:
             return ""
@@ -144,7 +145,7 @@ class ForgettingMemory(FactRows):
         return match["name"] if match["name"] in people else ""
 
     def _last_reply(self, scope: Scope, dialogue: str) -> tuple[str, list[Learned]]:
-        """The last reply of a dialogue as the store has it, and what memory did in its turn."""
+        """Return the last stored reply of a dialogue, and the memory changes of its turn."""
         trace = self._store.trace(scope, dialogue)
         if trace is None:
             return "", []
@@ -156,7 +157,7 @@ class ForgettingMemory(FactRows):
         return text if any(note.pending is not None for note in notes) else None
 
     def _take_back(self, context: Context) -> tuple[Passage, ...]:
-        """Take back what the turn right before taught within a minute: "undo" after "Got it: you are the owner."."""
+        """Undo what the previous turn taught, within a minute: "undo" after "Got it: you are the owner."."""
         text, notes = self._last_reply(context.scope, context.dialogue)
         last = context.history[-1] if context.history else Turn("agent", "")
         told = moment_of(last.said_at)
@@ -169,15 +170,15 @@ class ForgettingMemory(FactRows):
         return tuple(gone)
 
     def _is_confirmed(self, context: Context) -> bool:
-        """Whether the last turn says yes to the question whether everything is erased."""
+        """Whether the last turn confirms the question whether to erase everything."""
         return is_confirmation(context.last) and self._is_answer(context)
 
     def _is_answer(self, context: Context) -> bool:
-        """Whether the turn right before the last one asked whether everything is erased, as the store has it."""
+        """Whether the previous turn asked whether to erase everything, according to the store."""
         question = self._question(context.scope, context.dialogue)
         if question is None:
             return False
-        # Turns that a caller brought along from elsewhere stand between the question and the answer.
+        # A caller may have inserted turns from elsewhere between question and answer.
         return not context.history or context.history[-1].text == question
 
     def _erase(self, scope: Scope) -> Sequence[Passage]:
@@ -197,9 +198,9 @@ class ForgettingMemory(FactRows):
         return gone
 
     def _delete(self, scope: Scope, what: str) -> Sequence[Passage]:
-        """Delete the facts that fit, and hold them for a minute.
+        """Delete the matching facts, and hold them for a minute.
 
-        With a fact goes what it replaced: nobody could see that, so nobody could ask to forget it.
+        Facts that a deleted fact replaced are deleted too, since the user cannot see them and so cannot ask for it.
         """
         if self._source is None:
             return ()
@@ -210,8 +211,8 @@ class ForgettingMemory(FactRows):
         if not gone:
             self.recent.show(scope, self._telling_turns(scope, what))
             return ()
-        # Dialogues first: a call that was cut short finds the fact again, and does the rest. And once more afterwards:
-        # a turn that another process runs may have read the fact, and stored its reply, until it was removed.
+        # Dialogues first: after an interrupted call, a second one still finds the fact. And once more afterwards:
+        # a turn in another process may have read the fact and stored its reply in between.
         kept = [row for row in (*live, *hidden) if row not in gone]
         self._store.redact(scope, telling(self._store, scope, gone, self._analyse, kept=kept))
         self._store.remove(scope, [passage.id for passage in gone])
@@ -232,7 +233,7 @@ class ForgettingMemory(FactRows):
         return gone
 
     def _telling_turns(self, scope: Scope, what: str) -> tuple[str, ...]:
-        """The user's turns that tell what no fact says, and those that mention a rare word of such a sentence."""
+        """Return user turns that match a request without a stored fact, and turns with a rare word of them."""
         turns = [text for text in turn_texts(self._store, scope) if forget_request(text) is None]
         telling = tuple(dict.fromkeys(text for text in turns if any(told_sentences(text, what, self._analyse))))
         telling_sentences = [sentence for text in telling for sentence in told_sentences(text, what, self._analyse)]
@@ -242,7 +243,7 @@ class ForgettingMemory(FactRows):
     def _forget_sentences(
         self, scope: Scope, live: Sequence[Passage], hidden: Sequence[Passage], gone: Sequence[Passage]
     ) -> None:
-        """Take the sentence that told a deleted fact from other facts that it told too."""
+        """Remove the source sentence of a deleted fact from other facts that came from it."""
         changed = sharing_sentence(live, gone, self._analyse)
         if changed:
             self._store.put(scope, changed, self._encoder.encode([row.indexed for row in changed]))
@@ -251,10 +252,10 @@ class ForgettingMemory(FactRows):
 
 
 def _reopened(row: Passage) -> Passage:
-    """A replaced row as it was before it was replaced."""
+    """Return a replaced row without the marks of its replacement."""
     return replace(row, meta={k: v for k, v in row.meta.items() if k not in ("valid_until", "replaced_at")})
 
 
 def _contradicts(new: Passage, old: Passage) -> bool:
-    """Whether a live fact says the same as an older one, or makes it untrue."""
+    """Whether a current fact repeats or replaces an older one."""
     return new.id == old.id or repeats(fact_of(new), fact_of(old)) or replaces(fact_of(new), fact_of(old))

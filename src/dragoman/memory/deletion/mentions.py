@@ -1,4 +1,4 @@
-"""Turns that mention a rare word of a deleted fact: the user is shown them, and decides whether they are deleted too.
+"""Find turns that mention a rare word of a deleted fact; the user decides whether to delete them too.
 
 "I have a cat called Zorbolin" is deleted with every turn that states it. "what does zorbolin eat" states nothing, and
 still names the cat. Names that are written as names go at once (`forgetting.py`); other rare words may be accidental.
@@ -25,14 +25,14 @@ _ENDINGS = ("s", "es", "ed", "ing", "d", "er", "ers", "ly", "n")
 
 
 def rare_words(gone: Sequence[Passage], kept: Iterable[Passage]) -> frozenset[str]:
-    """The rare words of deleted facts, in lower case, without those that a kept fact has too."""
+    """Return the rare words of deleted facts, in lower case, without words that a remaining fact has too."""
     others = {word for passage in kept for word in _words(f"{passage.text} {passage.meta.get('value', '')}")}
     words = {word for passage in gone for word in _words(f"{passage.text} {passage.meta.get('value', '')}")}
     return frozenset(word for word in words - others if _is_rare(word))
 
 
 def told_sentences(text: str, what: str, analyse: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
-    """The sentences of a turn in which users tell of themselves, with all the words of `what`."""
+    """Return the sentences of a turn about the user that contain all words of `what`."""
     words = set(analyse(what))
     if not words:
         return ()
@@ -41,7 +41,7 @@ def told_sentences(text: str, what: str, analyse: Callable[[str], Sequence[str]]
 
 
 def mentioning(turns: Iterable[str], words: frozenset[str]) -> tuple[str, ...]:
-    """The turns that hold one of the words, each once."""
+    """Return the turns that contain one of the words, each once."""
     chinese = tuple(word for word in words if _CHINESE.search(word))
     latin = words.difference(chinese)
     return tuple(

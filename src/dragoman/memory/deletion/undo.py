@@ -16,7 +16,7 @@ _MOST_USERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Facts that went together; `replaced` are older ones, each with the id of the fact that took its place.
+    """Facts deleted together; `replaced` are older ones, each with the id of the fact that replaced it.
 
     `mentions` are turns that hold a rare word of these facts, and that the user may delete as well.
     """
@@ -27,9 +27,9 @@ class Deletion:
 
 
 class RecentDeletions:
-    """The last deletion of each user, until it expires. Nothing of it is ever written.
+    """The last deletion of each user, until it expires. It is never written to disk.
 
-    A background timer drops what has expired, so that an idle process does not keep it either.
+    A timer drops it even in an idle process.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RecentDeletions:
             return len(self._held)
 
     def hold(self, scope: Scope, deletion: Deletion) -> None:
-        """Keep a user's deletion in the place of an earlier one; where there are too many users the oldest goes."""
+        """Keep a user's deletion instead of an earlier one; with too many users, drop the oldest."""
         with self._lock:
             self._purge()
             self._held.pop(scope, None)
@@ -67,7 +67,7 @@ class RecentDeletions:
             return deletion
 
     def mentions(self, scope: Scope, *, take: bool = False) -> tuple[str, ...]:
-        """The turns that mention what a user deleted last; `take` lets go of them, and keeps the facts for `undo`."""
+        """Return the turns that mention what a user deleted last; `take` drops them, but keeps the facts for `undo`."""
         with self._lock:
             self._purge()
             until, deletion = self._held.get(scope, (0.0, None))
@@ -78,7 +78,7 @@ class RecentDeletions:
             return deletion.mentions
 
     def show(self, scope: Scope, mentions: tuple[str, ...]) -> None:
-        """Hold turns that mention what a user wants gone, where no fact says it; what `undo` restores stays."""
+        """Hold turns that mention what a user wants deleted although no fact says it; the facts for `undo` stay."""
         with self._lock:
             self._purge()
             until, deletion = self._held.get(scope, (0.0, None))

@@ -1,1 +1,1 @@
-"""Answer questions about what a user has told: what is known now, what was true before, and when it was said."""
+"""Answer questions about a user's facts: what is known now, what was true before, and when it was stated."""

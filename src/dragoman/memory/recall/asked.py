@@ -1,6 +1,6 @@
 """Whether a question asks for what the user told ("Which tablets do I take?"), by a small trained classifier.
 
-Documents are asked in the same words ("May I take my tablets along?"), and no list of patterns tells the two apart. A
+Questions to documents use the same words ("May I take my tablets along?"), so patterns cannot tell the two apart. A
 logistic regression does, over the encoder's vector of a question (of a Chinese one's gloss in English words) and over
 its words or Chinese characters. `benchmarks/memory/asked_memory.py` trains it on written questions and measures it.
 """
@@ -83,7 +83,7 @@ class AskedMemory:
 
 
 def encoded_as(text: str) -> str:
-    """What the encoder reads of a text: it knows English, and a Chinese text by its gloss in English words."""
+    """Return the text for the encoder, which knows only English: a Chinese text is replaced by its English gloss."""
     return gloss(text) if language(text) == "zh" else spelt(text).strip()
 
 

@@ -1,4 +1,4 @@
-"""A user's facts at another time: those true then, those believed then, those told then."""
+"""A user's facts at another time: those true, believed or stated then."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ EVER = "9999"
 
 
 def all_rows(store: Store, scope: Scope, source: SourceName) -> list[Passage]:
-    """Every row of a user's facts, current ones last, each group in the order in which it was told."""
+    """Return all rows of a user's facts, current ones last, each group in the order in which it was stated."""
     return [row for old in (True, False) for row in store.passages(scope, source, superseded=old)]
 
 
 def believed(rows: Sequence[Passage], at: str) -> list[Passage]:
-    """What was believed at a time: told by then, and not replaced until later. A row without times always was."""
+    """Return what was believed at a time: stated by then, and not yet replaced. Rows without times always count."""
     return _in_order(
         row for row in rows if row.meta.get("said_at", "") <= at < row.meta.get("replaced_at", EVER) and _begun(row, at)
     )
 
 
 def valid(rows: Sequence[Passage], start: str, end: str) -> list[Passage]:
-    """What was true at some moment of a period, by all that is known today."""
+    """Return what was true at some moment of a period, as known today."""
     return _in_order(row for row in rows if _start(row) < end and start < _end(row))
 
 
 def told(rows: Sequence[Passage], start: str, end: str) -> list[Passage]:
-    """What was told within a period."""
+    """Return what was stated within a period."""
     return _in_order(row for row in rows if start <= row.meta.get("said_at", "") < end and not row.meta.get("aged"))
 
 

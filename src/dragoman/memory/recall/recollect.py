@@ -83,7 +83,7 @@ _UNPLACED = "about"
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A question with everything that is needed to answer it from history."""
+    """A question with all inputs needed to answer it from history."""
 
     context: Context
     at: datetime
@@ -117,7 +117,7 @@ def asks_for_history(text: str) -> bool:
 
 
 def recollection(asking: Asking) -> Recollection | None:
-    """What the history of a user's facts has on a question; None where it asks for something else."""
+    """Answer a question from the history of a user's facts; None if it asks for something else."""
     text = asking.text
     for pattern, answer in (
         (_TOLD, _when_told),
@@ -184,7 +184,7 @@ def _what_was_believed(asking: Asking) -> Recollection | None:
 
 
 def _how_old(asking: Asking) -> Recollection | None:
-    """An age that was said long ago, or that follows from a birthday; a fresh one is an ordinary fact."""
+    """Return an age computed from an old statement or a birthday; a recent statement is an ordinary fact."""
     topic = topic_of(asking.text, asking.rows, asking.analyse, slot="age")
     subject = topic.subject if topic else "user"
     facts = [fact_of(row) for row in asking.live]
@@ -233,7 +233,7 @@ def _before(asking: Asking) -> Recollection | None:
     past = _past(rows, asking)
     if named:
         past = [row for row in past if row not in named]
-        if not any(is_current(row, asking.live) for row in named):  # all of the past lies before what holds now
+        if not any(is_current(row, asking.live) for row in named):  # everything past comes before what is true now
             first = min(row.meta.get("valid_from", "") for row in named)
             past = [row for row in past if row.meta.get("valid_from", "") <= first]
     current = whole.of(asking.live)
@@ -254,7 +254,7 @@ def _valid_then(asking: Asking, period: Period) -> Recollection | None:
 
 
 def _past(rows: Sequence[Passage], asking: Asking) -> list[Passage]:
-    """Rows that were true once and no longer are, the latest first."""
+    """Return rows that were true once and no longer are, latest first."""
     now = {row.id for row in asking.live}
     gone = [
         row
@@ -269,6 +269,6 @@ def _bounds(period: Period, at: datetime) -> tuple[str, str]:
 
 
 def _content(text: str) -> str:
-    """The part of a question that says what was told: after "that", "about", or as it stands."""
+    """Return the content part of a question: what follows "that" or "about", else all of it."""
     match = re.search(rf"{_TELL}(?: you)?(?: that| about| of)? (?P<rest>.+)", text, re.IGNORECASE | re.DOTALL)
     return match["rest"].rstrip("?？ ") if match else re.sub("什么时候|告诉|跟你说|你|的|过|[?？]", "", text)

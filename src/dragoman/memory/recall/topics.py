@@ -67,7 +67,7 @@ class Topic:
 def topic_of(
     text: str, rows: Sequence[Passage], analyse: Callable[[str], tuple[str, ...]], *, slot: str = ""
 ) -> Topic | None:
-    """The topic of a question, of which there are rows; None where it is about nothing that is known."""
+    """Return the topic of a question; None if no stored fact is about it."""
     subject = _subject(text, rows)
     slots = {fact_of(row).relation.rstrip("!") for row in rows if fact_of(row).subject == subject}
     if slot:
@@ -87,7 +87,7 @@ def topic_of(
 
 
 def _subject(text: str, rows: Sequence[Passage]) -> str:
-    """Whom a question is about: whose name or role it holds, somebody of whom nothing is known, else the user."""
+    """Return the subject of a question: a person by name or role, known or not, else the user."""
     named = {canonical(word.casefold().removesuffix("'s")) for word in _WORD.findall(text)}
     for row in rows:
         fact = fact_of(row)
@@ -103,7 +103,7 @@ def _subject(text: str, rows: Sequence[Passage]) -> str:
 
 
 def _mentions(text: str, value: str) -> bool:
-    """Whether a question names a value, by one of its words that is no common one."""
+    """Whether a question contains an uncommon word of a value."""
     if not value or not text:
         return False
     if not value.isascii():

@@ -1,4 +1,4 @@
-"""Whom "she" means in a question about the user's people: "How old was she before?" after a turn about Mila."""
+"""Resolve "she" in a question about the user's people: "How old was she before?" after a turn about Mila."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LONGEST = 160
 
 
 def speaks_of_somebody(text: str) -> bool:
-    """Whether a short text says "he" or "she" of somebody whom it does not name."""
+    """Whether a short text says "he" or "she" without naming the person."""
     return len(text) <= _LONGEST and not _NAMED.search(text) and _PRONOUN.search(text) is not None
 
 
 def with_names(text: str, history: Sequence[Turn], facts: Iterable[Fact]) -> str:
-    """A short question with the person's name, or "my mother", in place of its pronouns; as it is where that is open.
+    """Replace the pronouns of a short question by the person's name or "my mother"; unchanged if unclear.
 
-    A pronoun means the person of the user's who was named last in the latest turns and fits it.
+    A pronoun refers to the last-named fitting person of the latest turns.
     """
     if len(text) > _LONGEST or _NAMED.search(text):
         return text
@@ -61,7 +61,7 @@ def with_names(text: str, history: Sequence[Turn], facts: Iterable[Fact]) -> str
 
 
 def _is_other(name: str, role: str, pronoun: str, people: Mapping[str, str], history: Sequence[Turn]) -> bool:
-    """Whether the user spoke of somebody by the other pronoun: a dog is "he" or "she", and one of the two."""
+    """Whether the user has used the other pronoun for somebody: a dog is either "he" or "she"."""
     other = _OTHER_PRONOUN[pronoun]
     balance = 0
     for turn in history[-_RECENT:]:
@@ -70,7 +70,7 @@ def _is_other(name: str, role: str, pronoun: str, people: Mapping[str, str], his
         if _place(turn.text, name, role) < 0:
             continue
         if any(_place(turn.text, each, kind) >= 0 for each, kind in people.items() if each != name):
-            continue  # of two that a turn names, either may be meant
+            continue  # in a turn that names two, the pronoun may mean either
         used = {match["who"].lower() for match in _PRONOUN.finditer(turn.text)}
         balance += bool(used & other) - bool(used & _OTHER_PRONOUN["she" if pronoun == "he" else "he"])
     return balance > 0
@@ -95,7 +95,7 @@ def _owns(pronoun: re.Match[str], text: str) -> bool:
 
 
 def _last_named(people: Mapping[str, str], history: Sequence[Turn]) -> str:
-    """Who of the people was named last; nobody, where none was lately."""
+    """Return the last-named of some people; empty if none was named lately."""
     for turn in reversed(history[-_RECENT:]):
         at = {name: _place(turn.text, name, role) for name, role in people.items()}
         name = max(at, key=lambda each: at[each], default="")
@@ -105,7 +105,7 @@ def _last_named(people: Mapping[str, str], history: Sequence[Turn]) -> str:
 
 
 def _place(text: str, name: str, role: str) -> int:
-    """Where a text names somebody last, by name or, without one, as the user's mother; -1 where it does not."""
+    """Return the last position at which a text names somebody, by name or else by role; -1 if it does not."""
     if not name.isascii():
         return text.rfind(name if name != role else f"我{role}")
     called = re.escape(name) if name != role else rf"(?:my|our|your) {re.escape(role)}"

@@ -18,7 +18,7 @@ CONNECTIONS = 4
 _FRESH_SECONDS = 0.5
 _MOST_KNOWN = 10_000
 _COLUMNS = 'id, name, tenant, "user", admin, turns_per_minute, tokens_per_day, created, revoked'
-# Servers' clocks differ, and a bucket that each filled by its own would leak: the database's counts.
+# Servers' clocks differ, so buckets are filled by the database's clock.
 _NOW = "coalesce(%(now)s::double precision, extract(epoch FROM clock_timestamp())::double precision)"
 _FILLED = "least(excluded.level + 1, b.level + greatest(0, excluded.at - b.at) * (excluded.level + 1) / 60.0)"
 # What was used today, whether a turn could be taken from the minute's bucket, and how that stood before: one statement.
@@ -72,7 +72,7 @@ class PostgresLedger:
         rows = self._run(f"SELECT {_COLUMNS}, digest FROM {{schema}}.keys WHERE id = %(id)s", {"id": id})
         entry = (_key(rows[0][:-1]), bytes(rows[0][-1])) if rows else None
         with self._lock:
-            if len(self._known) >= _MOST_KNOWN:  # ids that nobody has can be made up without end
+            if len(self._known) >= _MOST_KNOWN:  # callers can make up any number of unknown ids
                 self._known.clear()
             self._known[id] = at, entry
         return entry

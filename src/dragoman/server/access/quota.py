@@ -57,7 +57,7 @@ class ChatUsage:
         with self._lock:
             at, usage = self._known.get(scope, (0.0, -1))
         age = monotonic() - at
-        if usage < 0 or age > _STALE or (usage + more > most and age > _SOON):  # somebody may have deleted some
+        if usage < 0 or age > _STALE or (usage + more > most and age > _SOON):  # data may have been deleted meanwhile
             at, usage = monotonic(), count(scope)
         is_full = usage + more > most
         with self._lock:
@@ -104,7 +104,7 @@ class Stock:
         finally:
             if self._known.get(folder.parent, (None,))[0] == counted_at:
                 self.add(folder, claim.used + -more)
-            else:  # counted anew meanwhile, with a part of what was written
+            else:  # recounted meanwhile, including part of this write
                 self.recount(folder)
 
     def add(self, folder: Path, more: UploadUsage) -> None:
@@ -175,7 +175,7 @@ class SharedStock(Stock):
     def recount(self, folder: Path) -> None:
         super().recount(folder)
         with self._lock:
-            self._amounts(folder.parent)  # the others are to know at once
+            self._amounts(folder.parent)  # other servers must know at once
 
     def _counted(self, tenant: Path) -> dict[str, UploadUsage]:
         amounts = super()._counted(tenant)

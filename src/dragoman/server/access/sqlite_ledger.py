@@ -158,7 +158,7 @@ class SqliteLedger:
         import apsw
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        make_private_file(self._path)  # before SQLite opens it: the files beside it take its mode
+        make_private_file(self._path)  # before SQLite opens it, since its side files get the same mode
         connection = apsw.Connection(str(self._path))
         try:
             connection.set_busy_timeout(round(self._busy_seconds * 1000))

@@ -1,4 +1,4 @@
-"""Context of a cited passage: the passages after it, and its page of a PDF. Functions for `Service.do`."""
+"""Context of a cited passage: the passages that follow it, and its PDF page. Functions for `Service.do`."""
 
 from __future__ import annotations
 

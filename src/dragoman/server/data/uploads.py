@@ -120,7 +120,7 @@ def put(seat: Seat, source: Source, uploads: Sequence[Upload], *, most_bytes: in
         try:
             claim.used = pending.settle(unread)
         except BaseException:
-            for place in places:  # what could not be moved: the passages are again those of the file in its place
+            for place in places:  # a file could not be moved: restore the passages of the file that is in its place
                 with suppress(DragomanError):
                     _match_file(seat, source, root, origin_of(place, root))
             raise
@@ -189,7 +189,7 @@ def remove(seat: Seat, source: Source, name: str) -> int:
 
 
 def read_again(seat: Seat, source: Source, name: str) -> IngestReport:
-    """Read an uploaded file anew, although it has not changed; what it gives replaces its passages."""
+    """Read an unchanged uploaded file again and replace its passages."""
     _check_writable(seat, source)
     root = _root(seat, source)
     seat.stock.check_here(root.parent)

@@ -45,7 +45,7 @@ def facts(seat: Seat, query: str | None = None, *, at: str = "", since: str = ""
     dates = {"at": at, "since": since, "until": until}
     zone = zone_of(time_zone(seat))
     when = {name: _moment(name, text, zone) for name, text in dates.items() if text}
-    if at and len(at) == _A_DAY:  # what was known on a day was known when it ended
+    if at and len(at) == _A_DAY:  # a day means its end
         when["at"] += timedelta(days=1, seconds=-1)
     return [views.fact(row) for row in seat.assistant.recall(query, user=seat.user, **when)]
 
@@ -64,11 +64,11 @@ def correct(seat: Seat, id: str, text: str) -> View:
     """Replace a fact; returns what it changed."""
     old = _fact(seat, id)
     learned = seat.assistant.remember(text, user=seat.user)
-    if _found_no_room(seat, learned):  # the old one goes first, then there is
+    if _found_no_room(seat, learned):  # delete the old fact first to make room
         seat.assistant.forget(old.id, user=seat.user)
         return views.learned(replace(_learned(seat, text), forgotten=(old,))) or {}
     live = {row.id for row in (*learned.added, *learned.joined)}
-    # Where the rules see no contradiction between the two, the user has just said that there is one.
+    # The user says that the facts contradict each other, even if the rules do not see it.
     if old.id not in live | {row.id for row in learned.superseded}:
         seat.assistant.forget(old.id, user=seat.user)
         learned = replace(learned, forgotten=(*learned.forgotten, old))
@@ -247,7 +247,7 @@ def thumbs(seat: Seat) -> Iterator[str]:
 
 
 def _end(turns: Sequence[Turn]) -> Sequence[Turn]:
-    """The last turns: a dialogue with a thumb on each reply would else be written once for each of them."""
+    """Return the last turns only, since a dialogue with many thumbs would be written once for each of them."""
     size, start = 0, len(turns)
     while start and (start == len(turns) or size + len(turns[start - 1].text) <= _CONTEXT_CHARACTERS):
         start -= 1

@@ -68,7 +68,7 @@ def make_app(
     app.state.metrics = metrics
     app.state.runs = runs_of
     app.state.measure = measure or BodyLimits()
-    # A router costs those behind it: what is asked most stands first.
+    # Routers are tried in order, so the most used come first.
     for router in (turns.swift, openai.swift, ollama.swift):
         app.include_router(router)
     app.include_router(files.uploading)

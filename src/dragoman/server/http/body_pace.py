@@ -1,4 +1,4 @@
-"""The cost of JSON bodies: what is parsed on the event loop holds it up, so costly bodies are parsed one at a time."""
+"""Pace JSON bodies: parsing blocks the event loop, so costly bodies are parsed one at a time."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ MOST_WAITING = 64
 
 
 def values_in(body: bytes) -> int:
-    """About how many values a JSON text holds, half of them at least: what separates or opens them, outside of strings.
+    """Estimate the values in a JSON text (at least half) by the separators and brackets outside of strings.
 
-    Right up to where a text is no JSON, which is as far as a parser reads it. Texts in UTF-16 or UTF-32 count their
+    It holds up to the first JSON error, where a parser stops. Texts in UTF-16 or UTF-32 count their
     strings too.
     """
     if _marks(body) <= MOST_VALUES or b"\0" in body:
         return _marks(body)
     plain = without_escapes(body)
     strings = plain.count(b'"') // 2
-    if strings > 2 * MOST_VALUES:  # each is a value, or the name of one
+    if strings > 2 * MOST_VALUES:  # each string is a value or a key
         return strings
     return _marks(outside_strings(plain))
 
 
 def without_escapes(body: bytes) -> bytes:
-    """A JSON text in which every quotation mark opens or closes a string."""
+    """Remove escapes from a JSON text, so that every quotation mark opens or closes a string."""
     return body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
 
 
@@ -49,23 +49,23 @@ def _marks(text: bytes) -> int:
 
 
 def parsing_seconds(size: int, values: int) -> float:
-    """About how long a body of so many bytes and values holds up the event loop."""
+    """Estimate how long parsing a body of this size blocks the event loop."""
     return size * _SECONDS_A_BYTE + values * _SECONDS_A_VALUE
 
 
 class BodyPace:
-    """Lets costly bodies through one after the other with a rest behind each, callers in turn."""
+    """Admits costly bodies one at a time, with a pause after each, and callers in turn."""
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, deque[tuple[asyncio.Future[None], float]]] = {}
         self._resting = False
 
     def is_full(self, whose: bytes) -> bool:
-        """Whether a caller has as many costly bodies in line as may wait."""
+        """Whether a caller has no room for another waiting costly body."""
         return len(self._waiting.get(whose, ())) >= MOST_WAITING
 
     async def turn(self, whose: bytes, seconds: float) -> None:
-        """Return when a body that takes so many seconds to parse may be parsed; at once where it is cheap."""
+        """Wait until a body with this parsing time may be parsed; returns at once for a cheap one."""
         if seconds <= _CHEAP:
             return
         if not self._resting:

@@ -148,7 +148,7 @@ class ChatTurn:
     def ended(self, done: TurnDone) -> None:
         """Record the new end of the dialogue for the next request; called in the thread that ran the turn."""
         if done.calls:
-            self.restore()  # the question comes again, with the results
+            self.restore()  # the client sends the question again, with the results
         elif not self._is_named and self._ends is not None and not done.replayed and self.ask.control.keep:
             turns = (*self._before, Turn("user", self._text), Turn("agent", self.delivered(done)))
             self._ends.note(self._whose, turns, done.dialogue)
@@ -286,7 +286,7 @@ class ChatTurn:
             yield self._chunk({}, finish=None, dragoman=self._first_half(self._gathered, self.ask.dialogue))
 
     def _piece(self, text: str) -> bytes:
-        # The many chunks of a text differ in this alone, so the rest is written once.
+        # The chunks of a text differ only in this field, so serialise the rest once.
         usage = b',"usage":null' if self._usage else b""
         delta = b',"choices":[{"index":0,"delta":{"content":' + dumps(text)
         return b"data: " + self._head + delta + b'},"logprobs":null,"finish_reason":null}]' + usage + b"}\n\n"

@@ -1,7 +1,7 @@
 """OpenAI's Responses API on top of chat turns.
 
 The id of a response names its dialogue and place, so that `previous_response_id` needs no memory of its own: any server
-of the agent's store can continue it. What a caller may continue is looked up among the caller's own dialogues.
+of the agent's store can continue it. A caller can continue only their own dialogues.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ class ResponseTurn:
         yield self._event("response.output_item.done", output_index=index, item=item)
 
     def _tell_search(self) -> Iterator[bytes]:
-        """Tell of the search once it is over: where it is only known then whether it was made."""
+        """Send the events of the search after it, since only then is it known whether one was made."""
         item = self._search_item() if self._searched is None else None
         if item is None:
             return

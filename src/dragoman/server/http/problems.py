@@ -118,7 +118,7 @@ class ApiProblem:
         if self.code == "unauthorized":
             headers["www-authenticate"] = "Bearer"
         if self.code in ("too-large", "slow-sender"):
-            headers["connection"] = "close"  # what is still being sent will not be read
+            headers["connection"] = "close"  # the rest of the request will not be read
         return headers
 
     def body(self, *, openai: bool = False, ollama: bool = False) -> bytes:

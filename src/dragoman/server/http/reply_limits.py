@@ -15,9 +15,9 @@ _COUNTED = 20_000
 
 
 def count_tokens(texts: Iterable[str]) -> int:
-    """The number of tokens of some texts by our own count: replies that no model wrote have no tokens of a model.
+    """Count the tokens of texts by our own rule, since replies without a model have no model tokens.
 
-    Of long texts the beginning is counted, and the rest taken to be like it.
+    For long texts the count is extrapolated from the beginning.
     """
     tokens, counted, length = 0, 0, 0
     for text in texts:
@@ -75,7 +75,7 @@ class ReplyLimits:
         return piece
 
     def _settled(self) -> int:
-        """How much of the text cannot change any more: a stop text or a token may still be growing at its end."""
+        """Return the length of the text that is final; a stop text or token may be incomplete at its end."""
         overlap = max(
             (size for stop in self._stop for size in range(1, len(stop)) if self._text.endswith(stop[:size])), default=0
         )

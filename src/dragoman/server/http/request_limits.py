@@ -93,7 +93,7 @@ class _Meter:
 
     async def __call__(self) -> Message:
         if self._ended:
-            return await self._receive()  # from here on it only tells of a client that leaves
+            return await self._receive()  # from here on it only reports that the client disconnects
         try:
             async with asyncio.timeout(max(0.0, min(self._piece_seconds, self._until - monotonic()))):
                 message = await self._receive()
@@ -197,7 +197,7 @@ class RequestLimits:
         async def watched(message: Message) -> None:
             nonlocal begun
             if meter.problem is not None and not begun:
-                return  # the application could only say that the body broke off; the reason is ours to tell
+                return  # the application only knows that the body broke off, so give the reason here
             if message["type"] == "http.response.start":
                 begun = True
                 message["headers"] = [*message["headers"], *_SAFE.items()]
@@ -206,7 +206,7 @@ class RequestLimits:
         try:
             await self._app(scope, meter, watched)
         except ClientDisconnect:
-            return  # in the middle of a body: there is nobody to answer, and nothing is wrong here
+            return  # the client left in the middle of a body: no answer is possible, and it is no error of ours
         except Exception as error:  # noqa: BLE001 - a traceback in a log would hold what users said
             if meter.problem is None:
                 _log.error("a request failed: %s", type(error).__name__)

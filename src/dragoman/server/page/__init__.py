@@ -130,7 +130,7 @@ def add_page(app: FastAPI) -> None:
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(f"{PATH}/{query}", 307)
 
-    # What fails behind the page may hold what users said: its kind is logged, and nothing else.
+    # Errors behind the page may contain users' text, so log only their type.
     logging.getLogger("nicegui").setLevel(logging.CRITICAL + 1)
     nice.on_exception(_note_failure)
     nice.add_exception_handler(404, _nowhere)
@@ -204,7 +204,7 @@ async def _open(
     layout = PageLayout(page_session, look, can_leave=service.ledger is not None, has_runs=has_runs)
     layout.build()
     client.on_delete(layout.chat.close)
-    await client.connected()  # only for browsers that stay is anything looked up
+    await client.connected()  # look things up only for browsers that stay connected
     await layout.fill(dialogue)
 
 

@@ -135,7 +135,7 @@ class PageLayout:
         await self.dialogues.refresh()
 
     async def _look_beside(self) -> None:
-        """Learn whether there is room for the reasons beside the chat: a turned phone goes on showing the chat."""
+        """Find out whether the Why panel fits beside the chat; a rotated phone keeps showing the chat."""
         with suppress(TimeoutError), self._root.client:
             self._is_wide = not await ui.run_javascript(_NARROW, timeout=60.0)
             self._check(self.chat.selected)
@@ -185,7 +185,7 @@ class PageLayout:
             return
 
         async def check() -> None:
-            with suppress(DragomanError):  # the picture is whole without it
+            with suppress(DragomanError):  # the panel is complete without it
                 answer.checked = await self.page_session.do(consistency, pieces, answer.text)
                 if not self._root.is_deleted and self.chat.selected is answer:
                     self.why.complete(answer)
@@ -202,7 +202,7 @@ class PageLayout:
         await self.dialogues.refresh()
 
     async def _look_again(self) -> None:
-        """The tab is looked at again: show what other tabs have changed meanwhile."""
+        """The tab is visible again: show what other tabs have changed meanwhile."""
         await self.chat.catch_up()
         await self.dialogues.refresh()
 

@@ -141,7 +141,7 @@ def login_page(language: Language, *, action: str, wrong: str = "") -> bytes:
 def _is_strangers(headers: Mapping[bytes, bytes]) -> bool:
     """Whether another site sent a form: it could sign a browser in as somebody else."""
     origin = headers.get(b"origin", b"null")
-    if origin == b"null":  # what browsers say of our own form, since its page tells nobody where it is
+    if origin == b"null":  # browsers send this for our own form, whose page sends no referrer
         return headers.get(b"sec-fetch-site", b"same-origin") != b"same-origin"
     proxied = {b"host": headers.get(b"x-forwarded-host", b"")}
     return not is_own(headers, origin) and not is_own(proxied, origin)

@@ -44,7 +44,7 @@ def row_cells(line: str, start: int = 0) -> tuple[_Cell, ...]:
     for part in line[at:].split("; "):
         name, colon, value = part.partition(": ")
         if not colon and not cells:
-            name, value = "", part  # the names of rows stand under an empty corner
+            name, value = "", part  # row labels get an empty header cell
         elif not colon or not name or len(name) > _LONGEST_NAME:
             return ()
         end = start + at + len(part)

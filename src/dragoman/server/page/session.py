@@ -50,7 +50,7 @@ class Keys:
         self._of[token] = key
         tokens = self._tokens.setdefault(key, deque())
         tokens.append(token)
-        if len(tokens) > _MOST_OF_A_KEY:  # so that nobody signs others out by signing in again and again
+        if len(tokens) > _MOST_OF_A_KEY:  # so that repeated sign-ins cannot sign others out
             self.drop(tokens[0])
         while len(self._of) > _MOST_SESSIONS:
             self.drop(next(iter(self._of)))

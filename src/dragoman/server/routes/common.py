@@ -137,7 +137,7 @@ async def _body(request: Request, model: type[B]) -> B:
 
 
 class _FormRequest(Request):
-    """A request whose form has few parts: looking one up among thousands holds the event loop up."""
+    """A request with a limited number of form parts, since searching thousands blocks the event loop."""
 
     def form(self, **limits: Any) -> Any:
         return super().form(**{**limits, "max_files": _MOST_PARTS, "max_fields": _MOST_PARTS})

@@ -72,7 +72,7 @@ class DialogueMatch:
         return agent not in self._far
 
     def claim(self, whose: Sequence[str], turns: Sequence[Turn]) -> str | None:
-        """The dialogue that consists of these turns; nobody else can claim it until its next end is noted."""
+        """Return the dialogue that consists of these turns; it cannot be claimed again until its next end is noted."""
         return self._of(whose[0]).claim(_digest(whose, turns)) if turns else None
 
     def note(self, whose: Sequence[str], turns: Sequence[Turn], dialogue: str) -> None:

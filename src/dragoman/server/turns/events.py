@@ -57,13 +57,13 @@ Event: TypeAlias = Decided | Text | TurnDone
 
 
 def decided(note: Note) -> Decided | None:
-    """The event of a note; None for the reader's."""
+    """Return the event of a note; None for the reader's."""
     kind = _KINDS.get(note.role)
     return None if kind is None else Decided(kind, note)
 
 
 def again(done: TurnDone) -> Iterator[Event]:
-    """The events of an already stored turn, as they came the first time."""
+    """Replay the events of an already stored turn."""
     for note in done.reply.trace:
         event = decided(note)
         if event is not None:
@@ -97,7 +97,7 @@ class Toll:
             return self._known
         if not self._pieces:
             return Usage()
-        # A token has four bytes or so, and models give a token a piece.
+        # A token has about four bytes, and models send one token per piece.
         return Usage(sum(len(text.encode(errors="replace")) for text in self._asked) // 4, self._pieces, 1)
 
 
@@ -128,7 +128,7 @@ class TurnPreface:
 
     @classmethod
     def of(cls, reply: Reply) -> TurnPreface:
-        """The same from a finished reply."""
+        """Create the preface from a finished reply."""
         whole = cls()
         learned = [note.value for note in reply.trace.of("memory") if isinstance(note.value, Learned)]
         whole.learned = learned[-1] if learned else None

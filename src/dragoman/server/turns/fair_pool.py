@@ -26,8 +26,8 @@ class _Job:
 class FairPool:
     """Runs functions in threads, at most three quarters of them for one caller (`FairShare`).
 
-    So a caller whose functions take long, or cannot be stopped, leaves threads to the others. None as a caller is the
-    service itself, which is unlimited; without `fair` everybody is.
+    So a caller with slow or unstoppable functions leaves threads to others. The caller None is the service itself,
+    which is unlimited; without `fair`, every caller is.
     """
 
     def __init__(self, threads: int, name: str, *, fair: bool = True) -> None:
@@ -54,7 +54,7 @@ class FairPool:
         return self._shares.total > 0
 
     def shutdown(self, *, wait: bool, cancel_futures: bool) -> None:
-        """Accept no more; with `cancel_futures`, what waits is cancelled."""
+        """Accept no more functions; with `cancel_futures`, cancel the waiting ones."""
         if cancel_futures:
             with self._lock:
                 for job in [job for jobs in self._waiting.values() for job in jobs]:
@@ -63,7 +63,7 @@ class FairPool:
         self._executor.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _dispatch(self) -> None:
-        """Start what may start; called with the lock held."""
+        """Start the functions that may run now; called with the lock held."""
         while self._shares.total < self._threads:
             callers = [whose for whose in self._waiting if self._shares.may_take(whose)]
             if not callers:

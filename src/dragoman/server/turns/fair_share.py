@@ -1,4 +1,4 @@
-"""Fair sharing of capacity: heavy users leave room for others, more the fuller it gets."""
+"""Fair sharing of capacity: the fuller it gets, the more room heavy users must leave for others."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ Wish: TypeAlias = Literal["nothing", "everything", "something", "confirmation"]
 
 
 def asks_to_forget(text: str) -> Wish:
-    """Return what a turn may delete, parsed as memory parses it."""
+    """Return what a turn may delete, by the same parser as memory."""
     try:
         cleaned = clean(text[-MOST_CHARACTERS:])
     except InputError:
-        return "nothing"  # it is refused when its turn comes
+        return "nothing"  # the agent rejects it when it runs
     if is_confirmation(cleaned):
         return "confirmation"
     if is_those_too(cleaned) or is_undo(cleaned):

@@ -70,7 +70,7 @@ class PendingResponses:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A response with the time at which it came, and the characters of its messages."""
+    """A response with its time of arrival and the number of characters of its messages."""
 
     at: float
     size: int
@@ -80,7 +80,7 @@ class _Held:
 def _beyond(
     keys: list[tuple[Owner, str]], held: Mapping[tuple[Owner, str], _Held], most: int, characters: int
 ) -> list[tuple[Owner, str]]:
-    """The oldest keys, without which the others are few and short enough; the newest always stays."""
+    """Return the oldest keys to drop so that the rest keep the limits; the newest always stays."""
     count = size = 0
     for key in reversed(keys):
         size += held[key].size

@@ -1,4 +1,4 @@
-"""Contexts without running turns of a user, for work that deletes data: a turn could write back what it has read."""
+"""Contexts without running turns of a user, for deletions: a running turn could write deleted data back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class QuietTurns:
         threads: ServiceThreads,
         forget_ends: Callable[[str, str, str], Awaitable[object]],
     ) -> None:
-        """`forget_ends` drops what is known of the ends of a user's dialogues: agent, tenant, user."""
+        """`forget_ends` drops the noted ends of a user's dialogues, by agent, tenant and user."""
         self._turn_queue = turn_queue
         self._locks = locks
         self._threads = threads
@@ -56,7 +56,7 @@ class QuietTurns:
         """
         if not await self.is_asked(hosted, caller, line):
             yield
-        elif not deletes:  # sent before the question was there, so it cannot answer it
+        elif not deletes:  # the turn was sent before the question, so it cannot answer it
             raise BusyError("The question was not answered yet.", remedy="Confirm again.", seconds=1.0)
         else:
             async with self.between(hosted, caller, files=True, apart=line):
@@ -75,7 +75,7 @@ class QuietTurns:
         """Context without turns of the caller, but for the queue `apart`; with `files`, also without uploads."""
         mine = (hosted.name, caller.tenant, caller.user)
         async with AsyncExitStack() as stack:
-            if files:  # first: an upload may take long, and nobody need be silent for it
+            if files:  # first, since an upload may take long and need not stop turns
                 await stack.enter_async_context(self._locks.holding("files", *mine))
             await stack.enter_async_context(self._turn_queue.hush(mine, apart=apart))
             await hosted.clear(caller, apart=None if apart is None else str(apart[-1]))

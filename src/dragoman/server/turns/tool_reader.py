@@ -138,7 +138,7 @@ def with_tools(assistant: Assistant, lent: CallerTools) -> Assistant:
     other, agent = copy(assistant), copy(assistant.agent)
     agent.reader = ToolReader(agent.reader, model, lent, name=assistant.name, language=agent.language)
     if lent.has_results:
-        agent.refiner = None  # it would read again, without the results
+        agent.refiner = None  # a refiner would read again, without the results
     other.agent = agent
     return other
 

@@ -181,7 +181,7 @@ class TurnQueue:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a worker is still in a turn, be it one that was given up: one call of a model is not interrupted."""
+        """Whether a worker is still busy, even with a cancelled turn, since a call of a model is not interrupted."""
         return self._pool.is_busy
 
     def check(self, whose: Hashable = None) -> None:
@@ -247,7 +247,7 @@ class TurnQueue:
             yield
         finally:
             self._hushed[whose, apart] -= 1
-            self._hushed += Counter()  # drops what is at zero
+            self._hushed += Counter()  # drops counts of zero
 
     def callers(self) -> set[Hashable]:
         """Callers with running or waiting turns."""
@@ -265,7 +265,7 @@ class TurnQueue:
             if waiting is not None and run in waiting:
                 waiting.remove(run)
                 self._forget(run)
-            else:  # first here, and waiting for another server
+            else:  # first in its queue here, but waiting for other servers
                 self._release(run, None)
         elif run.future.cancel():
             self._release(run, None)
@@ -319,9 +319,9 @@ class TurnQueue:
                                 break
                             run.put(event)
                     finally:
-                        events.close()  # a generation in the middle of a text stops here
+                        events.close()  # stops a running generation
             except WorkCancelled:
-                error = None  # whoever cancelled it has told its listener
+                error = None  # the canceller has already sent the error
             except DragomanError as expected:
                 error = expected
             except Exception as unexpected:  # noqa: BLE001 - the listener is told, and the worker goes on

@@ -68,7 +68,7 @@ def _keep(of: Mapping[str, str], folder: Path, scores: Scores) -> None:
     partial = folder / f".{FILE}"
     partial.write_text(json.dumps({"of": dict(of), "scores": scores}) + "\n", encoding="utf-8")
     partial.replace(folder / FILE)
-    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)  # its weights have done their work
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)  # the fold's weights are no longer needed
     (folder / BEST).unlink(missing_ok=True)
 
 
@@ -85,7 +85,7 @@ def _stored_scores(of: Mapping[str, str], folder: Path) -> Scores | None:
     identity = table.get("of")
     if not identity or any(
         identity.get(name, digest) != digest for name, digest in of.items()
-    ):  # older versions said less
+    ):  # older versions stored fewer fields
         raise TrainingError(
             f"'{folder}' is of another training.", remedy="Give --fresh to begin anew, or another --out."
         )

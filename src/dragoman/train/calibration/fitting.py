@@ -57,7 +57,7 @@ def best_threshold(probabilities: Sequence[float], labels: Sequence[bool]) -> fl
     values, true = _checked(probabilities, labels)
     if not true.sum():
         return 0.5
-    order = np.lexsort((true, values))  # sums in another order would decide between equal cuts
+    order = np.lexsort((true, values))  # another order of summation would break ties between cuts differently
     values, true = values[order], true[order]
     inside = np.clip(values, _EDGE, 1 - _EDGE)
     odds = np.log(inside) - np.log1p(-inside)

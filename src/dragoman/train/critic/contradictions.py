@@ -174,7 +174,7 @@ def _opposite(pair: Pair, names: NamePools, dice: random.Random, *, both: bool) 
         entries = [entry for entry in opposites(sentence) if not has_name(pair.title, entry.word)]
         for entry in dice.sample(entries, len(entries)):
             if not any(has_name(other_side, word) for word in entry.alike):
-                continue  # the other side does not speak of it
+                continue  # the other side does not mention it
             fitting = [other for other in entry.others if not has_name(other_side, other)]
             edited = oppose(sentence, entry.word, dice.choice(fitting)) if fitting else None
             if edited is not None:

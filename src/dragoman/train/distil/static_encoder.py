@@ -44,7 +44,7 @@ _OFFSETS = 0.1  # s: of 0.003 to 1
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
 _STEPS, _EVERY, _GAIN = 40, 5, 1e-4
 _CHUNK = 512
-_NEIGHBOURS, _FEWEST = 10, 50  # among fewer passages ten are found by chance too often
+_NEIGHBOURS, _FEWEST = 10, 50  # among fewer passages, ten neighbours are too often found by chance
 _SMALLEST = 1e-20
 _LIBRARIES = ("dragoman", "numpy", "onnxruntime", "tokenizers")
 
@@ -80,7 +80,7 @@ class Bags:
         return summed(rows / self.totals[:, None], self.holders) * self.weights[:, None]
 
     def squares(self) -> FloatArray:
-        """About the diagonal of X^T X: exact for tokens that no passage holds twice."""
+        """Approximate the diagonal of X^T X; exact for tokens that occur at most once in each passage."""
         squares: FloatArray = summed(1.0 / self.totals[:, None] ** 2, self.holders)[:, 0] * self.weights**2
         return squares
 

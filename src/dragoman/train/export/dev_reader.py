@@ -28,7 +28,7 @@ class ReadOnce(Scorer):
         import numpy as np
 
         new = sorted((text for text in dict.fromkeys(texts) if (head, text) not in self._found), key=_length)
-        for start in range(0, len(new), _AT_ONCE):  # those of like length together: a pass takes texts of one length
+        for start in range(0, len(new), _AT_ONCE):  # sorted by length, since a pass takes texts of one length
             self._job.report(Progress(STAGE, start, len(new)))
             some = new[start : start + _AT_ONCE]
             scores = super().scores(some, head)

@@ -78,7 +78,7 @@ def to_onnx(
 
 
 def forget_traces(model: onnx.ModelProto) -> None:
-    """Drop what the exporter notes of its own run: stack traces name paths of the machine that it ran on."""
+    """Remove the exporter's stack traces, which contain paths of this machine."""
     for each in (model, model.graph, *model.graph.node, *model.graph.value_info):
         del each.metadata_props[:]
 
@@ -86,7 +86,7 @@ def forget_traces(model: onnx.ModelProto) -> None:
 def narrow_where_it_holds(
     folder: Path, *, int8: Int8, tolerance: float, measure: Callable[[], float] | None
 ) -> Exported:
-    """Put the eight-bit model in the full one's place, unless dev's metric falls by more than the tolerance."""
+    """Replace the full model by the eight-bit one, unless dev's metric falls by more than the tolerance."""
     model = folder / MODEL
     if int8 == "never":
         return Exported(32, model.stat().st_size, measure() if measure else None)

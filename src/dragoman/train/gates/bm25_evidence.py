@@ -24,7 +24,7 @@ def found_knowledge(corpus: Corpus, k: int, *, language: str = "en", needed: boo
     own: tuple[tuple[Passage, ...], _SearchPool] = ((), _SearchPool((), analyse))
     texts = []
     for example in corpus.examples:
-        if example.candidates is not own[0]:  # turns of a dialogue mostly have one and the same
+        if example.candidates is not own[0]:  # turns of a dialogue mostly share one pool
             own = example.candidates, _SearchPool(example.candidates, analyse)
         query = analyse(_query(example.context))
         ranked = sorted([*own[1].best(query, k), *shared.best(query, k)], key=lambda pair: -pair[0])

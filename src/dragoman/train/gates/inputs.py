@@ -83,7 +83,7 @@ def _read(file: Path, of: str) -> dict[str, str]:
         whole = 0
         for line in opened:
             if not line.endswith(b"\n"):
-                break  # a kill in the middle of a line: what is left of it goes
+                break  # drop a line that a kill cut short
             whole += len(line)
             try:
                 row = json.loads(line)

@@ -164,7 +164,7 @@ def fit_answers(
     examples = (*job.train.examples, *job.dev.examples)
     scores = [score(answer) for answer in answers.of([question(example) for example in examples])]
     learned, dev = scores[: len(job.train.examples)], scores[len(job.train.examples) :]
-    # nothing but two numbers is fitted, on the training turns; so dev's figures are of turns that it never saw
+    # only two numbers are fitted, on training turns, so dev's figures are of unseen turns
     truth = gate_labels(job.train.examples)
     head = fit_head(Held((LABEL,), (), truth), [[score] for score in learned], job.recipe.calibrate)
     held = Held((LABEL,), (), gate_labels(job.dev.examples))

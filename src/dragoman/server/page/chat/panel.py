@@ -311,11 +311,11 @@ class ChatPanel:
         self._questions.clear()
 
     async def _drop(self, dialogue: str) -> None:
-        with suppress(DragomanError):  # it goes by itself after a while
+        with suppress(DragomanError):  # a private dialogue expires by itself
             await self.page_session.do(end_private, dialogue)
 
     async def _try(self, text: str) -> None:
-        self.focus()  # the chip goes away, and the keyboard would be nowhere
+        self.focus()  # the chip is removed, which would lose the keyboard focus
         await self.send(text)
 
     # A running turn
