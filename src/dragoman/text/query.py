@@ -53,7 +53,7 @@ _LEAVE = re.compile(
 )
 """A wish and the question whether it is allowed: "We want to camp four nights. Is that ok?"."""
 _OF_ONESELF = re.compile(r"(?:i|we|my|our)(?:['’](?:m|ve|re|ll|d))?\b", re.IGNORECASE)
-_TOLD_BACK = re.compile(r"\bYou told me that [^.!?]*+[.!?]?|\byou told me that [^.!?]*?(?=[.!?])")
+_TOLD_BACK = re.compile(r"\bYou told me that [^.!?]*+[.!?]?|\byou told me that [^.!?]{0,300}?(?=[.!?])")
 _ROW_SAID = re.compile(r"(?P<label>[^:.!?()]{2,60}+): (?=[^()]*\d)[^!?()]*+(?P<source>\([^()]*+\))?", re.DOTALL)
 """A reply that says a row of a table: "Eagles: 15 to 28 July, Ages 13 to 15, Price 610 (Sessions)"."""
 _LEAST_TOLD = 3

@@ -34,8 +34,8 @@ _OWN = re.compile(
     r"\b(?:my|our) (?P<owner>[\w-]+)(?:(?:['’]s?)? (?P<noun>[\w-]+)(?=[\s?.!]*$)|(?=['’]))?", re.IGNORECASE
 )
 _NAMED = re.compile(
-    r"\b(?i:is|are|was|were|does|do|did|has|have|had|can|will|should|must) (?P<one>[A-ZÀ-Þ][\w-]+)"
-    r"|(?P<owner>[A-ZÀ-Þ][\w-]+)['’]s\b"
+    r"\b(?i:is|are|was|were|does|do|did|has|have|had|can|will|should|must) (?P<one>[A-ZÀ-Þ][\w-]{1,40})"
+    r"|\b(?P<owner>[A-ZÀ-Þ][\w-]{1,40})['’]s\b"
 )
 """Somebody whom a question names as its subject."""
 _NUMBER = re.compile(r"\d+")

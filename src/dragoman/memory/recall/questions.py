@@ -55,7 +55,7 @@ _SINGLE = frozenset(("name", "age", "smokes", "drives", "swims", "birthday", "ma
 """Relations with one value: another value than the asked one means no."""
 _DIETS = frozenset("vegetarian vegan pescatarian pescetarian".split())
 _GONE = re.compile(
-    r"\b(?:died|dead|passed (?:away|on)|put (?:down|to sleep)|ran away|(?:gave|given)\b.*\baway|sold|rehomed"
+    r"\b(?:died|dead|passed (?:away|on)|put (?:down|to sleep)|ran away|(?:gave|given)\b[^.!?]{0,60}\baway|sold|rehomed"
     r"|no longer have)\b",
     re.IGNORECASE,
 )

@@ -20,7 +20,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _HELD = re.compile(rf"([\w.,:!?%'’)-]{{1,30}}(?<![\u3000-\u9fff])|[^\s<>&;{_OPEN}{_CLOSE}])((?:{_OPEN}\d+{_CLOSE})+)")
 """The last word, or character, before a number: the number stays on its line."""
-_TAG = re.compile(r"(<[^>]*>)")
+_TAG = re.compile(r"(<[^<>]*+>)")
 _SCHEMES = ("http://", "https://", "mailto:")
 _LONGEST = 100_000
 _MARKUP = re.compile(r"[][!*_`<&~#>|\\\n]")
