@@ -6,11 +6,12 @@ r"""Train a judge that reads a question, facts and a sentence together: one that
     python benchmarks/judge/joint_base.py --part english-joint --out base
     python benchmarks/judge/judge_training.py --base base --rows rows --other other --taught-by labels.npy --out small
 
-`--base` is a folder with `config.json`, `tokenizer.json` and the weights of a BERT- or MPNet-shaped encoder. The large
-judge learns from the written labels, from what code knows of variants, and from the other sets; with `--labels` it then
-writes what it says of every row. With `--taught-by` a judge learns half from these labels and half from the written
-ones, and from the labels alone where nothing is written. The rate falls to nothing over `--seconds`. Measured on
-`dev.jsonl` of every folder of rows after each epoch.
+`--base` is a folder with `config.json`, `tokenizer.json` and the weights of a BERT- or MPNet-shaped encoder. The
+large judge learns from the written labels, from what code knows of variants, and from the other sets; with `--labels`
+it then writes what it says of every row. `--rows` takes several folders, one for each set of exercises. With
+`--taught-by` a judge learns half from these labels and half from the written ones, and from the labels alone where
+nothing is written. The rate falls to nothing over `--seconds`. Measured on `dev.jsonl` of every folder of rows after
+each epoch.
 """
 
 from __future__ import annotations

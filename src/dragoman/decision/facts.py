@@ -160,7 +160,9 @@ def supposed_facts(facts: Sequence[str], question: str) -> dict[str, str]:
         return {}
     told = [known for known in situation(facts, "").known if known.attribute == "age" and known.subject & now.subject]
     return {
-        known.text: re.sub(rf"(?<!\d){re.escape(known.shown)}(?!\d)", ages[0].shown, normalise(known.text), count=1)
+        known.text: re.sub(
+            rf"(?<!\d){re.escape(known.shown)}(?!\d)", lambda _: ages[0].shown, normalise(known.text), count=1
+        )
         for known in told
         if known.shown != ages[0].shown
     }
